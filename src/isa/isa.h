@@ -5,6 +5,7 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/result.h"
