@@ -82,9 +82,9 @@ class ByteWriter {
   template <typename T>
   void write(T value) {
     static_assert(std::is_trivially_copyable_v<T>);
-    u8 raw[sizeof(T)];
-    std::memcpy(raw, &value, sizeof(T));
-    out_.insert(out_.end(), raw, raw + sizeof(T));
+    const u64 at = out_.size();
+    out_.resize(at + sizeof(T));
+    std::memcpy(out_.data() + at, &value, sizeof(T));
   }
   void bytes(ByteSpan data) { out_.insert(out_.end(), data.begin(), data.end()); }
   void text(std::string_view text) { out_.insert(out_.end(), text.begin(), text.end()); }
