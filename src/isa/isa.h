@@ -122,7 +122,7 @@ struct Bundle {
 Result<Bundle> decode(ByteSpan code);
 
 // Encodes the bundle. format/bytes of the argument are honoured when set (bytes != 0), else the shortest format that
-// holds all its slots is used. Error: an operand not encodable in its class, slots that no format holds.
+// holds all its slots is used. Operands without a field may be Reg::kNone (see complete()). Error: an operand not encodable in its class, slots that no format holds.
 Result<Bytes> encode(const Bundle& bundle);
 
 // Length in bytes from the low four bits of the first byte.
@@ -139,6 +139,16 @@ constexpr int bundle_length(u8 first) {
     default: return 14;
   }
 }
+
+// Fills in the operands that have no field of their own (implied, tied, derived registers; kNone on entry) and checks
+// the others. Error: an operand not encodable in its class, or a derived one that contradicts the fields.
+Result<void> complete(Instr& instr);
+
+// The rows of formats.tsv: "I128_LDA_LDB_ST_ALU_MV_VEC", a bit per Slot, length.
+int format_count();
+std::string_view format_name(u8 format);
+u32 format_slots(u8 format);
+u8 format_bytes(u8 format);
 
 // The shortest format holding exactly these slots (a bit per Slot), with nops filled in where needed; -1 when none does.
 int best_format(u32 slot_mask);
