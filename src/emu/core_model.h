@@ -1,0 +1,30 @@
+// The core as the array engine drives it. Array uses emu::Core through this interface; tests put scripted cores there.
+#pragma once
+
+#include <memory>
+
+#include "emu/core.h"
+
+namespace tegula::emu {
+
+class CoreModel {
+ public:
+  virtual ~CoreModel() = default;
+
+  // Memories outlive the core. neighbours[0..2]: south, west, north data memory, nullptr where there is none.
+  virtual void connect(u8* data, const std::array<u8*, 3>& neighbours, const u8* program, u32 id) = 0;
+  virtual void invalidate_program() = 0;
+  virtual void reset(u64 cycle) = 0;
+  // See emu/core.h. run() may be called in another thread than the last time, never in two at once.
+  virtual Stop run(u64 cycle_budget) = 0;
+  virtual void resume(u64 cycle) = 0;
+  virtual void resume_word(u64 cycle, u32 word, bool success) = 0;
+  virtual void resume_cascade(u64 cycle, const u8* bytes64) = 0;
+  virtual u64 cycle() const = 0;
+  virtual u32 pc() const = 0;
+  virtual const CoreCounters& counters() const = 0;
+};
+
+std::unique_ptr<CoreModel> make_real_core();
+
+}  // namespace tegula::emu
