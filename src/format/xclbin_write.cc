@@ -96,7 +96,7 @@ Bytes metadata(const XclbinContent& content) {
                        a.name, a.qualifier, id++, a.size, a.offset, a.size, a.type);
   }
   xml += fmt::format("          <instance name=\"{}\"/>\n        </kernel>\n      </core>\n    </device>\n  </platform>\n"
-                     "</project>\n\n",
+                     "</project>\n",
                      content.instance_name);
   return {xml.begin(), xml.end()};
 }
