@@ -57,8 +57,7 @@ enum class NodeChoice { kAuto, kNpu, kEmulated };
 struct NodeOptions {
   std::string path;            // real node to open; empty: the first that answers as amdxdna
   bool stale_cache = true;     // emulated: CPU and device see each other's writes only after flush / invalidate
-  unsigned threads = 0;        // emulated: host threads for the array, 0 = as many as the machine has
-  bool diagnose = false;       // emulated: report hazards, races and reads of unset memory
+  unsigned threads = 0;        // emulated: host threads for the array, 0 = the emulator's default
   int driver_minor = 16;       // emulated driver version 0.N (6 or 16), used when driver_major is 0
   int driver_major = 0;        // 1 = the out-of-tree driver 1.0
 };
