@@ -1,0 +1,364 @@
+// The core program of matrix products (docs/matmul.md). One endless loop:
+//
+//   product: header -> tiles { k-chunks { take activations; chunk columns { take weights; row blocks { accumulate } } } }
+//
+// Instruction semantics: handbook sections 6.1 (locks), 8 (multiplier), 11 (load FIFOs: one fill and eight pops of 576 bits
+// consume nine 64-byte lines and leave the position at 0).
+#include "compiler/kernels/matmul_kernel.h"
+
+#include <functional>
+
+#include "compiler/emit/matmul_array.h"
+#include "compiler/kernels/gelu.h"
+
+namespace tegula::compiler {
+namespace {
+
+using isa::Op;
+using isa::Reg;
+
+constexpr u32 kOwnMemory = 0x70000;  // the core's own data memory in its address space
+constexpr int kOwnLocks = 48;
+constexpr int kControlInt8 = 0x308;  // 8x8x8, both signed, int32 lanes
+constexpr int kControlBfp = 0x30C;   // 8x8x8 with B stored [n][k], fp32 lanes
+constexpr int kControlBf16 = 0x3C;   // element-wise, fp32 lanes
+constexpr int kFillPops = 8;         // pops of 576 bits between two fills
+
+// Memory that different streams own never overlaps.
+constexpr Mem kMemA{.tag = 1}, kMemB{.tag = 2}, kMemC{.tag = 3}, kMemConfig{.tag = 4, .local = true};
+
+class MatmulKernel {
+ public:
+  explicit MatmulKernel(const MatmulConfig& config) : config_(config), map_(config) {}
+  Builder build();
+
+ private:
+  VReg scalar(const char* name) { return b_.vreg(RegKind::kR, name); }
+  VReg immediate(i64 value) {
+    const VReg r = scalar("imm");
+    b_.move_imm(r, value);
+    return r;
+  }
+  void copy(VReg dst, VReg src) { b_.move(dst, src); }
+  void acquire(CoreLock lock, int amount) { b_.acquire(kOwnLocks + lock, immediate(amount)); }
+  void release(CoreLock lock, int amount) { b_.release(kOwnLocks + lock, immediate(amount)); }
+  // dst = condition (an r register) is zero ? if_zero : otherwise
+  void select(VReg dst, VReg condition, VReg if_zero, VReg otherwise) {
+    copy(b_.fixed(Reg::r27), condition);
+    b_.emit(Op::SEL_EQZ, {dst, if_zero, otherwise});
+  }
+  VReg difference(VReg a, VReg c) {
+    const VReg d = scalar("difference");
+    b_.emit(Op::SUB, {d, a, c});
+    return d;
+  }
+
+  // Moves a ring pointer to the next buffer.
+  void advance(VReg pointer, u32 begin, int stride, int count);
+
+  void setup();
+  void read_header();
+  void tile();
+  void k_chunk();
+  void chunk_column();
+  void row_block();
+  void start_sums(Label compute);
+  void load_sums();
+  void multiply();
+  void multiply_bfp16(VReg a, VReg b);
+  void multiply_int8(VReg a, VReg b);
+  void store_sums();
+  void gelu_sums();
+  void drop_idle_result();
+
+  const MatmulConfig& config_;
+  const CoreMap map_;
+  Builder b_;
+
+  // Live for the whole program.
+  VReg row_, a_, b_ptr_, c_, control_;
+  // Of the product.
+  VReg tiles_, last_tile_, k_chunks_, row_blocks_, mode_, resident_, epilogue_, a_base_, a_step_, a_wait_;
+  // Of the tile, the k-chunk, the chunk column.
+  VReg c_tile_, width_, k_, a_chunk_, column_, block_;
+  std::vector<VReg> sums_;
+};
+
+void MatmulKernel::advance(VReg pointer, u32 begin, int stride, int count) {
+  if (count == 1) return;
+  b_.emit(Op::ADD_alu_r_rr, {pointer, pointer, immediate(stride)});
+  const VReg left = difference(pointer, immediate(begin + static_cast<u32>(stride * count)));
+  select(pointer, left, immediate(begin), pointer);
+}
+
+void MatmulKernel::setup() {
+  row_ = scalar("row");
+  a_ = scalar("a");
+  b_ptr_ = scalar("b");
+  c_ = scalar("c");
+  control_ = scalar("control");
+  for (VReg* r : {&tiles_, &last_tile_, &k_chunks_, &row_blocks_, &mode_, &resident_, &epilogue_, &a_base_, &a_step_,
+                  &a_wait_, &c_tile_, &width_, &k_, &a_chunk_, &column_, &block_}) {
+    *r = scalar("state");
+  }
+  for (int n = 0; n < config_.nc; ++n) sums_.push_back(b_.vreg(RegKind::kDm, "sum"));
+  b_.emit(Op::MOVX_mvx_cr_imm, {b_.fixed(Reg::crRnd), 12});
+  b_.move_imm(control_, config_.number == Number::kInt8 ? kControlInt8 : kControlBfp);
+  const VReg p = b_.vreg(RegKind::kP, "config");
+  b_.move_imm(p, kOwnMemory + kCoreRowWord);
+  b_.emit(Op::LDA_dms_lda_idx_imm, {row_, p, 0}, kMemConfig);
+  b_.move_imm(a_, kOwnMemory + map_.a);
+  b_.move_imm(b_ptr_, kOwnMemory + map_.b);
+  b_.move_imm(c_, kOwnMemory + map_.c);
+  copy(c_tile_, c_);
+}
+
+void MatmulKernel::read_header() {
+  acquire(kLockAFull, -1);
+  const VReg p = b_.vreg(RegKind::kP, "header");
+  copy(p, a_);
+  const VReg words[kHeaderWords] = {tiles_, last_tile_, k_chunks_, row_blocks_, mode_, resident_, epilogue_};
+  for (int i = 0; i < kHeaderWords; ++i) b_.emit(Op::LDA_dms_lda_idx_imm, {words[i], p, 4 * i}, kMemA);
+  release(kLockAEmpty, 1);
+  advance(a_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
+  copy(a_base_, a_);
+  b_.emit(Op::MUL, {a_step_, row_blocks_, immediate(config_.a_stride())});
+  b_.move_imm(a_wait_, 1);
+}
+
+// Zero or bias; the result unit that they will go to must be free first.
+void MatmulKernel::start_sums(Label compute) {
+  acquire(kLockCEmpty, -1);
+  if (config_.bias) {
+    const VReg p = b_.vreg(RegKind::kP, "bias");
+    const VReg at = scalar("bias");
+    b_.emit(Op::ADD_alu_r_rr, {at, b_ptr_, immediate(config_.b_data_bytes())});
+    copy(p, at);
+    for (int n = 0; n < config_.nc; ++n) {
+      for (int quarter = 0; quarter < 4; ++quarter) {
+        b_.emit(Op::VLDA_dmx_lda_bm_idx_imm, {sub(sums_[n], RegKind::kBm, quarter), p, 64 * n}, kMemB);
+      }
+    }
+  } else {
+    for (const VReg& sum : sums_) b_.emit(Op::VCLR, {sum});
+  }
+  b_.jump(compute);
+}
+
+void MatmulKernel::load_sums() {
+  const VReg p = b_.vreg(RegKind::kP, "sums");
+  copy(p, c_);
+  for (const VReg& sum : sums_) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      b_.emit(Op::VLDA_dmx_lda_bm_pstm_nrm_imm, {sub(sum, RegKind::kBm, quarter), p, 64}, kMemC);
+    }
+  }
+}
+
+void MatmulKernel::store_sums() {
+  const VReg p = b_.vreg(RegKind::kP, "sums");
+  copy(p, c_);
+  for (const VReg& sum : sums_) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      b_.emit(Op::VST_dmx_sts_bm_pstm_nrm_imm, {sub(sum, RegKind::kBm, quarter), p, 64}, kMemC);
+    }
+  }
+}
+
+// Eight k-steps per turn, so that fills and pops come out even. Every pop and fill may use either load port.
+void MatmulKernel::multiply_bfp16(VReg a, VReg b) {
+  const VReg p0 = b_.fixed(Reg::p0), p1 = b_.fixed(Reg::p1);
+  copy(p0, a);
+  copy(p1, b);
+  b_.move_imm(b_.fixed(Reg::r24), 0);
+  b_.move_imm(b_.fixed(Reg::r25), 0);
+  int popped[2] = {0, 0};
+  const auto pop = [&](int stream) {
+    const VReg p = stream == 0 ? p0 : p1;
+    if (popped[stream]++ % kFillPops == 0) {
+      b_.emit_any({Op::VLDA_FILL_512, Op::VLDB_FILL_512}, {p}, stream == 0 ? kMemA : kMemB);
+    }
+    const VReg block = b_.vreg(RegKind::kEx, stream == 0 ? "a" : "b");
+    b_.emit_any({Op::VLDA_POP_576_normal_pop, Op::VLDB_POP_576_normal_pop}, {block, p}, stream == 0 ? kMemA : kMemB);
+    return block;
+  };
+  const auto mac = [&](VReg sum, VReg x, VReg y) {
+    b_.emit(Op::VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX, {sum, sum, x, y, control_});
+  };
+  b_.loop(static_cast<u32>(config_.kc / kFillPops), [&] {
+    for (int k = 0; k < kFillPops; ++k) {
+      const VReg a_high = pop(0);
+      const VReg a_low = config_.parts == 2 ? pop(0) : VReg{};
+      std::vector<VReg> b_high(sums_.size()), b_low(sums_.size());
+      for (size_t n = 0; n < sums_.size(); ++n) {
+        b_high[n] = pop(1);
+        if (config_.parts == 2) b_low[n] = pop(1);
+      }
+      if (config_.parts == 2) {  // small terms first
+        for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_low, b_high[n]);
+        for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_high, b_low[n]);
+      }
+      for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_high, b_high[n]);
+    }
+  }, {.trip_multiple_of = 1, .min_trip = 1, .disjoint_iterations = true, .name = "k"});
+}
+
+void MatmulKernel::multiply_int8(VReg a, VReg b) {
+  const VReg pa = b_.vreg(RegKind::kP, "pa"), pb = b_.vreg(RegKind::kP, "pb");
+  copy(pa, a);
+  copy(pb, b);
+  constexpr int kUnroll = 4;
+  b_.loop(static_cast<u32>(config_.kc / kUnroll), [&] {
+    for (int k = 0; k < kUnroll; ++k) {
+      const VReg left = b_.vreg(RegKind::kX, "a");
+      b_.emit_any({Op::VLDA_dmx_lda_x_pstm_nrm_imm, Op::VLDB_dmx_ldb_x_pstm_nrm_imm}, {left, pa, 64}, kMemA);
+      for (const VReg& sum : sums_) {
+        const VReg right = b_.vreg(RegKind::kX, "b");
+        b_.emit_any({Op::VLDA_dmx_lda_x_pstm_nrm_imm, Op::VLDB_dmx_ldb_x_pstm_nrm_imm}, {right, pb, 64}, kMemB);
+        b_.emit(Op::VMAC_vmul_cm_core_X_X, {sum, sum, left, right, control_});
+      }
+    }
+  }, {.trip_multiple_of = 1, .min_trip = 1, .disjoint_iterations = true, .name = "k"});
+}
+
+void MatmulKernel::multiply() {
+  if (config_.number == Number::kInt8) {
+    multiply_int8(a_, b_ptr_);
+  } else {
+    multiply_bfp16(a_, b_ptr_);
+  }
+}
+
+// Applies GELU to the finished sums of a unit, one accumulator after the other.
+void MatmulKernel::gelu_sums() {
+  const VReg control = immediate(kControlBf16);
+  for (const VReg& sum : sums_) emit_gelu(b_, sum, control);
+}
+
+// One row block of one weight chunk.
+void MatmulKernel::row_block() {
+  const Label compute = b_.label("compute"), resume = b_.label("resume"), last = b_.label("last");
+  const Label stored = b_.label("stored");
+  b_.jump_if_nonzero(difference(k_, k_chunks_), resume);
+  start_sums(compute);
+  b_.bind(resume);
+  load_sums();
+  b_.bind(compute);
+  multiply();
+  const VReg one = immediate(1);
+  b_.jump_if_zero(difference(k_, one), last);
+  store_sums();
+  b_.jump(stored);
+  b_.bind(last);
+  if (config_.number == Number::kBfp16 && config_.bias) {
+    const Label plain = b_.label("plain");
+    b_.jump_if_zero(epilogue_, plain);
+    gelu_sums();
+    b_.bind(plain);
+  }
+  store_sums();
+  release(kLockCFull, 1);
+  b_.bind(stored);
+  advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
+  advance(a_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
+}
+
+void MatmulKernel::chunk_column() {
+  const Label blocks = b_.label("blocks"), drop = b_.label("drop");
+  acquire(kLockBFull, -1);
+  // In column-split mode a core uses the chunk column of its own row only.
+  const VReg other = scalar("other");
+  b_.emit(Op::NE, {other, column_, row_});
+  b_.emit(Op::AND, {other, other, mode_});
+  b_.jump_if_nonzero(other, drop);
+  copy(block_, row_blocks_);
+  copy(a_, a_chunk_);
+  b_.bind(blocks);
+  row_block();
+  b_.add_imm(block_, block_, -1);
+  b_.jump_if_nonzero(block_, blocks);
+  b_.bind(drop);
+  release(kLockBEmpty, 1);
+  advance(b_ptr_, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
+  b_.add_imm(column_, column_, 1);
+}
+
+void MatmulKernel::k_chunk() {
+  const Label have = b_.label("have"), columns = b_.label("columns"), keep = b_.label("keep");
+  b_.jump_if_zero(a_wait_, have);
+  const VReg wanted = scalar("wanted");
+  b_.emit(Op::SUB, {wanted, immediate(0), row_blocks_});
+  b_.acquire(kOwnLocks + kLockAFull, wanted);
+  b_.bind(have);
+  copy(a_chunk_, a_);
+  copy(c_, c_tile_);
+  b_.move_imm(column_, 0);
+  b_.bind(columns);
+  chunk_column();
+  b_.jump_if_nonzero(difference(column_, width_), columns);
+  // The next k-chunk's units follow, whatever this core did with these.
+  b_.emit(Op::ADD_alu_r_rr, {a_, a_chunk_, a_step_});
+  const i64 end = kOwnMemory + map_.a + i64{config_.a_ring} * config_.a_stride();
+  const VReg inside = scalar("inside"), wrapped = scalar("wrapped");
+  b_.emit(Op::LT, {inside, a_, immediate(end)});
+  b_.emit(Op::SUB, {wrapped, a_, immediate(i64{config_.a_ring} * config_.a_stride())});
+  select(a_, inside, wrapped, a_);
+  b_.jump_if_nonzero(resident_, keep);
+  b_.release(kOwnLocks + kLockAEmpty, row_blocks_);
+  b_.bind(keep);
+  b_.add_imm(k_, k_, -1);
+}
+
+// A core without a chunk column in this tile still sends a unit, because the mem tile takes one of each core in turn.
+void MatmulKernel::drop_idle_result() {
+  const Label busy = b_.label("busy");
+  const VReg idle = scalar("idle");
+  b_.emit(Op::GE, {idle, row_, width_});
+  b_.emit(Op::AND, {idle, idle, mode_});
+  b_.jump_if_zero(idle, busy);
+  acquire(kLockCEmpty, -1);
+  copy(c_, c_tile_);
+  advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
+  release(kLockCFull, 1);
+  b_.bind(busy);
+  copy(c_tile_, c_);
+}
+
+void MatmulKernel::tile() {
+  const Label chunks = b_.label("chunks");
+  const VReg more = difference(tiles_, immediate(1));
+  select(width_, more, last_tile_, immediate(kTileChunks));
+  copy(k_, k_chunks_);
+  select(a_, resident_, a_, a_base_);
+  b_.bind(chunks);
+  k_chunk();
+  b_.jump_if_nonzero(k_, chunks);
+  drop_idle_result();
+  b_.emit(Op::EQZ, {a_wait_, resident_});
+  b_.add_imm(tiles_, tiles_, -1);
+}
+
+Builder MatmulKernel::build() {
+  const Label product = b_.label("product"), tiles = b_.label("tile");
+  setup();
+  b_.bind(product);
+  read_header();
+  b_.bind(tiles);
+  tile();
+  b_.jump_if_nonzero(tiles_, tiles);
+  b_.jump_if_zero(resident_, product);
+  const VReg units = scalar("units");
+  b_.emit(Op::MUL, {units, row_blocks_, k_chunks_});
+  b_.release(kOwnLocks + kLockAEmpty, units);
+  b_.jump(product);
+  return std::move(b_);
+}
+
+}  // namespace
+
+Result<CoreProgram> matmul_kernel(const MatmulConfig& config) {
+  TRY(validate(config));
+  return assemble_program(MatmulKernel(config).build());
+}
+
+}  // namespace tegula::compiler

@@ -1,0 +1,107 @@
+// Products through every layer: kernel, array configuration, PDI, ioctl, controller stream, emulated array, and back.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "base/bytes.h"
+#include "compiler/emit/matmul_array.h"
+#include "compiler/kernels/matmul_kernel.h"
+#include "compiler/matmul_pack.h"
+#include "device/client.h"
+#include "format/pdi.h"
+
+namespace tegula {
+namespace {
+
+using compiler::Epilogue;
+using compiler::MatmulConfig;
+using compiler::MatmulLayout;
+using compiler::MatmulPass;
+using compiler::MatmulShape;
+using compiler::Number;
+
+// A device with one matrix program loaded.
+struct Bench {
+  MatmulConfig config;
+  std::unique_ptr<device::Client> client;
+  device::Context context;
+
+  void open(const MatmulConfig& c) {
+    config = c;
+    auto program = compiler::matmul_kernel(config);
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    auto array = compiler::matmul_array(config, program->code);
+    ASSERT_TRUE(array.ok()) << array.error().message;
+    auto node = device::open_node(device::NodeChoice::kEmulated);
+    ASSERT_TRUE(node.ok()) << node.error().message;
+    auto opened = device::Client::open(std::move(node).value());
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    client = std::move(opened).value();
+    auto created = client->create_context(format::write_pdi(*array));
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    context = std::move(created).value();
+    run(compiler::token_setup_stream(), {});
+  }
+
+  void run(const Bytes& stream, std::vector<const device::Buffer*> args) {
+    auto code = client->load_stream(stream);
+    ASSERT_TRUE(code.ok()) << code.error().message;
+    auto sequence = client->submit(context, *code, args);
+    ASSERT_TRUE(sequence.ok()) << sequence.error().message;
+    const Result<void> done = client->wait(context, *sequence);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+  }
+
+  // Runs one packed product; pack(weights, activations) fills the two images.
+  template <typename Pack>
+  std::vector<u32> product(MatmulShape shape, i64 rows, Pack&& pack) {
+    const MatmulLayout layout(config, shape);
+    const MatmulPass pass(config, layout, rows);
+    auto weights = client->alloc(layout.weight_bytes);
+    auto activations = client->alloc(pass.a_bytes());
+    auto results = client->alloc(pass.c_bytes());
+    EXPECT_TRUE(weights.ok() && activations.ok() && results.ok());
+    compiler::clear_weights(layout, weights->data);
+    pack(layout, pass, weights->data, activations->data);
+    client->flush(*weights, 0, weights->size);
+    client->flush(*activations, 0, activations->size);
+    client->flush(*results, 0, results->size);
+    const compiler::MatmulRun one{.layout = layout, .pass = pass};
+    auto stream = compiler::matmul_stream(config, std::span(&one, 1));
+    EXPECT_TRUE(stream.ok());
+    run(*stream, {&*weights, &*activations, &*results});
+    client->invalidate(*results, 0, results->size);
+    std::vector<u32> out(rows * shape.n);
+    compiler::unpack_results(config, layout, pass, rows, results->data, out.data());
+    return out;
+  }
+};
+
+TEST(Product, Int8IsExact) {
+  Bench bench;
+  ASSERT_NO_FATAL_FAILURE(bench.open({.number = Number::kInt8, .kc = 16, .nc = 4, .max_row_blocks = 2}));
+  std::mt19937 random(3);
+  for (const auto& [shape, rows] : {std::pair{MatmulShape{128, 256}, i64{64}}, {MatmulShape{300, 1000}, i64{33}},
+                                    {MatmulShape{256, 2048}, i64{5}}, {MatmulShape{64, 100}, i64{1}}}) {
+    std::vector<i8> x(rows * shape.k), w(shape.n * shape.k);
+    for (auto& v : x) v = static_cast<i8>(random() % 16 == 0 ? (random() & 1 ? 127 : -128) : random());
+    for (auto& v : w) v = static_cast<i8>(random() % 16 == 0 ? (random() & 1 ? 127 : -128) : random());
+    const std::vector<u32> out = bench.product(shape, rows, [&](const MatmulLayout& l, const MatmulPass& p, u8* wd, u8* ad) {
+      compiler::pack_weights_int8(bench.config, l, 0, shape.n, w.data(), wd);
+      compiler::pack_activations_int8(bench.config, l, p, rows, x.data(), ad);
+    });
+    ASSERT_FALSE(testing::Test::HasFatalFailure());
+    for (i64 m = 0; m < rows; ++m) {
+      for (i64 n = 0; n < shape.n; ++n) {
+        i32 sum = 0;
+        for (i64 k = 0; k < shape.k; ++k) sum += x[m * shape.k + k] * w[n * shape.k + k];
+        ASSERT_EQ(static_cast<i32>(out[m * shape.n + n]), sum) << shape.k << "x" << shape.n << " row " << m << " column " << n;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tegula
