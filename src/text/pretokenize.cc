@@ -1,5 +1,6 @@
 #include "text/pretokenize.h"
 
+#include <algorithm>
 #include <string>
 
 #include "text/unicode.h"
