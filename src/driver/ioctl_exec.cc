@@ -86,12 +86,10 @@ namespace {
 
 struct WaitPoint {
   std::shared_ptr<Timeline> timeline;
-  u64 point = 0;
+  u64 needed = 0;  // points that must be there, counted from 1
 
-  // Point 0 is "no point" to the kernel's chain search: it stands for the newest node.
-  u64 needed() const { return point == 0 ? std::max<u64>(timeline->submitted, 1) : point + 1; }
-  bool submitted() const { return timeline->submitted >= needed(); }
-  bool signalled() const { return timeline->signalled >= needed(); }
+  bool submitted() const { return timeline->submitted >= needed; }
+  bool signalled() const { return timeline->signalled >= needed; }
 };
 
 int collect_points(const ClientState& client, const DrmSyncobjTimelineWait& args, std::vector<WaitPoint>* points) {
@@ -100,14 +98,15 @@ int collect_points(const ClientState& client, const DrmSyncobjTimelineWait& args
   if (args.handles == 0 || args.points == 0) return -EFAULT;
   for (u32 i = 0; i < args.count_handles; ++i) {
     u32 handle = 0;
+    u64 point = 0;
     WaitPoint wait;
     std::memcpy(&handle, reinterpret_cast<const u8*>(args.handles) + 4 * u64{i}, 4);
-    std::memcpy(&wait.point, reinterpret_cast<const u8*>(args.points) + 8 * u64{i}, 8);
+    std::memcpy(&point, reinterpret_cast<const u8*>(args.points) + 8 * u64{i}, 8);
     wait.timeline = find_in(client.syncobjs, handle);
     if (wait.timeline == nullptr) return -ENOENT;
+    // Point 0 is "no point" to the kernel's chain search: it stands for the newest node when the wait begins.
+    wait.needed = point == 0 ? std::max<u64>(wait.timeline->submitted, 1) : point + 1;
     if ((args.flags & (kWaitForSubmit | kWaitAvailable)) == 0 && !wait.submitted()) return -EINVAL;
-    // The node of point 0 is chosen when the wait begins.
-    if (wait.point == 0 && wait.timeline->submitted > 1) wait.point = wait.timeline->submitted - 1;
     points->push_back(std::move(wait));
   }
   return 0;
