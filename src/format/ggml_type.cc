@@ -6,7 +6,7 @@
 
 #include <bit>
 
-#include "num/bf16.h"
+#include "format/plain_types.h"
 
 namespace tegula::format {
 namespace {
@@ -31,10 +31,6 @@ constexpr GgmlTypeInfo kTypes[] = {
 };
 
 float half(const u8* at) { return num::f32_from_f16(load_le<u16>(at)); }
-
-void f32(const u8* in, float* out) { *out = load_le<float>(in); }
-void f16(const u8* in, float* out) { *out = half(in); }
-void bf16(const u8* in, float* out) { *out = num::f32_from_bf16(load_le<u16>(in)); }
 
 // d, then 16 bytes; low nibbles are elements 0-15, high nibbles 16-31.
 void q4_0(const u8* in, float* out) {
@@ -177,9 +173,6 @@ using Expand = void (*)(const u8*, float*);
 
 Expand expander(GgmlType type) {
   switch (type) {
-    case GgmlType::kF32: return f32;
-    case GgmlType::kF16: return f16;
-    case GgmlType::kBf16: return bf16;
     case GgmlType::kQ4_0: return q4_0;
     case GgmlType::kQ4_1: return q4_1;
     case GgmlType::kQ5_0: return q5_0;
@@ -209,7 +202,10 @@ const char* ggml_type_name(GgmlType type) {
   return info ? info->name : "?";
 }
 
-bool can_dequantize(GgmlType type) { return expander(type) != nullptr; }
+bool can_dequantize(GgmlType type) {
+  bool plain = type == GgmlType::kF32 || type == GgmlType::kF16 || type == GgmlType::kBf16;
+  return plain || expander(type) != nullptr;
+}
 
 Result<u64> ggml_row_bytes(GgmlType type, u64 elements) {
   const GgmlTypeInfo* info = ggml_type_info(type);
@@ -226,8 +222,7 @@ Result<u64> ggml_row_bytes(GgmlType type, u64 elements) {
 }
 
 Result<void> dequantize(GgmlType type, ByteSpan raw, std::span<float> out) {
-  Expand expand = expander(type);
-  if (!expand) {
+  if (!can_dequantize(type)) {
     return fail(Code::kUnsupported, fmt::format("tensor type {} ({}) cannot be expanded; supported are F32, F16, BF16, "
                                                 "Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K and MXFP4",
                                                 static_cast<u32>(type), ggml_type_name(type)));
@@ -237,6 +232,11 @@ Result<void> dequantize(GgmlType type, ByteSpan raw, std::span<float> out) {
     return fail(Code::kInvalidArgument, fmt::format("{} elements of {} need {} bytes, {} were given", out.size(),
                                                     ggml_type_name(type), bytes, raw.size()));
   }
+  if (type == GgmlType::kF32) expand_f32(raw, out);
+  if (type == GgmlType::kF16) expand_f16(raw, out);
+  if (type == GgmlType::kBf16) expand_bf16(raw, out);
+  Expand expand = expander(type);
+  if (!expand) return {};
   const GgmlTypeInfo& info = *ggml_type_info(type);
   for (u64 block = 0; block * info.block_elements < out.size(); ++block) {
     expand(raw.data() + block * info.block_bytes, out.data() + block * info.block_elements);
