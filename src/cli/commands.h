@@ -1,0 +1,90 @@
+// The commands of `tegula`: one option struct and one function each. Functions print results to stdout, everything else to
+// stderr, and return the exit code: 0 success, 1 failure with one line on stderr, 2 wrong usage.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/types.h"
+
+namespace tegula::cli {
+
+enum class Device : u8 { kAuto, kNpu, kEmu, kCpu };
+
+struct ModelOptions {
+  std::string model;             // catalog name or path
+  Device device = Device::kAuto;
+  std::string precision = "high";  // fast | high
+  int threads = 0;               // host threads, 0 = all
+  bool json = false;
+  bool check = false;            // compare every op on the NPU path with the cpu executor
+};
+
+struct RunOptions : ModelOptions {
+  std::string prompt;
+  bool has_prompt = false;  // else standard input
+  std::string system;       // system message of the chat template
+  bool raw = false;         // the prompt goes in as it is, without the chat template
+  i64 tokens = 128;
+  i64 context = 0;          // positions kept, 0 = what the model was trained for
+  bool greedy = false;
+  float temperature = 0.8f;
+  i64 top_k = 40;
+  float top_p = 0.95f;
+  u64 seed = 0;
+};
+
+struct EmbedOptions : ModelOptions {
+  std::vector<std::string> texts;
+};
+
+struct PullCommand {
+  std::string name;
+  std::string from;
+};
+
+struct CompileCommand {
+  std::string model;
+  std::string out;
+  std::string precision = "high";
+};
+
+struct InspectCommand {
+  std::vector<std::string> files;
+  bool json = false;
+};
+
+struct DisasmCommand {
+  std::string file;
+  std::string tile;   // "C,R"; empty: each distinct program once
+  bool raw = false;   // the file is a bare core program
+  bool bytes = false;
+  bool json = false;
+};
+
+struct BenchCommand {
+  std::vector<std::string> shapes;  // MxKxN; empty: the standard set
+  std::string number = "all";       // int8 | bfp16 | high | all
+  int repeat = 16;                  // products back to back in the steady state
+  int threads = 0;
+  bool json = false;
+};
+
+int cmd_run(const RunOptions& options);
+int cmd_embed(const EmbedOptions& options);
+int cmd_pull(const PullCommand& command);
+int cmd_list(bool json);
+int cmd_compile(const CompileCommand& command);
+int cmd_inspect(const InspectCommand& command);
+int cmd_disasm(const DisasmCommand& command);
+int cmd_bench(const BenchCommand& command);
+int cmd_doctor(bool json);
+
+// Prints "tegula: MESSAGE" on stderr, whole and on one line, and returns 1.
+int print_error(const Error& error);
+
+// The whole program: parses the command line and runs the command.
+int run_cli(int argc, char** argv);
+
+}  // namespace tegula::cli
