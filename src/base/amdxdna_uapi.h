@@ -1,6 +1,7 @@
-// The amdxdna driver's ioctl structures, the DRM core structures a client needs, and the ERT packet layout: our own
-// definitions, so that no system header (0.0 to 1.0 are in the field) decides the layout. Sizes and offsets are pinned
-// here; the figures are those of the driver interface for x86-64, driver versions 0.0 to 1.0.
+// The amdxdna driver's ioctl structures, the DRM core structures a client needs, and the ERT packet layout:
+// our own definitions, so that no system header (0.0 to 1.0 are in the field) decides the layout. Sizes and
+// offsets are pinned here; the figures are those of the driver interface for x86-64, driver versions 0.0
+// to 1.0.
 #pragma once
 
 #include "base/types.h"
@@ -15,7 +16,8 @@ inline constexpr u64 kHeapLimit = u64{512} << 20;
 inline constexpr u64 kDevAlignment = 32 * 1024;
 inline constexpr u64 kPage = 4096;
 inline constexpr u64 kCacheLine = 64;
-inline constexpr u64 kShimHostOffset = 0x8000'0000;  // where the shim sees host memory, added to buffer addresses
+inline constexpr u64 kShimHostOffset =
+    0x8000'0000;  // where the shim sees host memory, added to buffer addresses
 inline constexpr u32 kColumns = 8;
 inline constexpr u32 kRows = 6;
 inline constexpr u32 kCoreRows = 4;
@@ -56,16 +58,20 @@ inline constexpr u32 kRead = 2;
 constexpr u32 request(u32 number, u32 size, u32 direction = kWrite | kRead) {
   return direction << 30 | size << 16 | 0x64u << 8 | number;
 }
-constexpr u32 request_number(u32 request) { return request & 0xFF; }
-constexpr u32 request_size(u32 request) { return request >> 16 & 0x3FFF; }
+constexpr u32 request_number(u32 request) {
+  return request & 0xFF;
+}
+constexpr u32 request_size(u32 request) {
+  return request >> 16 & 0x3FFF;
+}
 
 // ---- buffer objects ----
 
 enum BoType : u32 { kBoInvalid = 0, kBoShare = 1, kBoDevHeap = 2, kBoDev = 3, kBoCmd = 4 };
 
 struct CreateBo {
-  u64 flags;   // must be 0
-  u64 vaddr;   // 0, or a VaTable
+  u64 flags;  // must be 0
+  u64 vaddr;  // 0, or a VaTable
   u64 size;
   u32 type;    // BoType
   u32 handle;  // out
@@ -350,7 +356,7 @@ struct HwctxEntry {
 static_assert(sizeof(HwctxEntry) == 160);
 
 struct AsyncError {
-  u64 err_code;     // number 15:0, driver 23:16, severity 31:24, module 39:32, class 47:40
+  u64 err_code;  // number 15:0, driver 23:16, severity 31:24, module 39:32, class 47:40
   u64 ts_us;
   u64 ex_err_code;  // column 7:0, row 15:8
 };
@@ -365,9 +371,22 @@ struct BoUsage {
 static_assert(sizeof(BoUsage) == 32);
 
 // Numbers and modules of asynchronous errors.
-enum AsyncNumber : u32 { kErrStream = 5, kErrAccess = 6, kErrBus = 7, kErrInstruction = 8, kErrLock = 10, kErrDma = 11,
-                         kErrUnknown = 15 };
-enum AsyncModule : u32 { kModuleCore = 3, kModuleMemory = 4, kModuleShim = 5, kModuleNoc = 6, kModuleUnknown = 8 };
+enum AsyncNumber : u32 {
+  kErrStream = 5,
+  kErrAccess = 6,
+  kErrBus = 7,
+  kErrInstruction = 8,
+  kErrLock = 10,
+  kErrDma = 11,
+  kErrUnknown = 15
+};
+enum AsyncModule : u32 {
+  kModuleCore = 3,
+  kModuleMemory = 4,
+  kModuleShim = 5,
+  kModuleNoc = 6,
+  kModuleUnknown = 8
+};
 
 constexpr u64 async_code(u32 number, u32 module) {
   return u64{number} | u64{4} << 16 | u64{3} << 24 | u64{module} << 32 | u64{2} << 40;
@@ -454,23 +473,37 @@ inline constexpr u32 kReqPrimeHandleToFd = request(kDrmPrimeHandleToFd, sizeof(D
 inline constexpr u32 kReqPrimeFdToHandle = request(kDrmPrimeFdToHandle, sizeof(DrmPrimeHandle));
 inline constexpr u32 kReqSyncobjCreate = request(kDrmSyncobjCreate, sizeof(DrmSyncobjCreate));
 inline constexpr u32 kReqSyncobjDestroy = request(kDrmSyncobjDestroy, sizeof(DrmSyncobjDestroy));
-inline constexpr u32 kReqSyncobjTimelineWait = request(kDrmSyncobjTimelineWait, sizeof(DrmSyncobjTimelineWait));
+inline constexpr u32 kReqSyncobjTimelineWait =
+    request(kDrmSyncobjTimelineWait, sizeof(DrmSyncobjTimelineWait));
 inline constexpr u32 kReqSyncobjQuery = request(kDrmSyncobjQuery, sizeof(DrmSyncobjTimelineArray));
-static_assert(kReqCreateHwctx == 0xC0386440 && kReqDestroyHwctx == 0xC0086441 && kReqConfigHwctx == 0xC0186442);
+static_assert(kReqCreateHwctx == 0xC0386440 && kReqDestroyHwctx == 0xC0086441 &&
+              kReqConfigHwctx == 0xC0186442);
 static_assert(kReqCreateBo == 0xC0206443 && kReqGetBoInfo == 0xC0306444 && kReqSyncBo == 0xC0186445);
 static_assert(kReqExecCmd == 0xC0386446 && kReqGetInfo == 0xC0106447 && kReqSetState == 0xC0106448);
 static_assert(kReqWaitCmd == 0x40106449 && kReqGetArray == 0xC018644A && kReqVersion == 0xC0406400);
-static_assert(kReqGemClose == 0x40086409 && kReqPrimeHandleToFd == 0xC00C642D && kReqPrimeFdToHandle == 0xC00C642E);
+static_assert(kReqGemClose == 0x40086409 && kReqPrimeHandleToFd == 0xC00C642D &&
+              kReqPrimeFdToHandle == 0xC00C642E);
 static_assert(kReqSyncobjCreate == 0xC00864BF && kReqSyncobjDestroy == 0xC00864C0);
 static_assert(kReqSyncobjTimelineWait == 0xC02864CA && kReqSyncobjQuery == 0xC01864CB);
 
 // ---- ERT packets ----
 
-enum ErtState : u32 { kStateInvalid = 0, kStateNew = 1, kStateCompleted = 4, kStateError = 5, kStateAbort = 6,
-                      kStateTimeout = 8 };
+enum ErtState : u32 {
+  kStateInvalid = 0,
+  kStateNew = 1,
+  kStateCompleted = 4,
+  kStateError = 5,
+  kStateAbort = 6,
+  kStateTimeout = 8
+};
 
-enum ErtOpcode : u32 { kErtStartCu = 0, kErtChain = 19, kErtStartNpu = 20, kErtStartNpuPreempt = 21,
-                       kErtStartNpuPreemptElf = 22 };
+enum ErtOpcode : u32 {
+  kErtStartCu = 0,
+  kErtChain = 19,
+  kErtStartNpu = 20,
+  kErtStartNpuPreempt = 21,
+  kErtStartNpuPreemptElf = 22
+};
 
 inline constexpr u32 kErtTypeCu = 3;
 inline constexpr u32 kErtMaxWords = 2047;
@@ -478,13 +511,22 @@ inline constexpr u32 kErtMaxWords = 2047;
 constexpr u32 ert_header(u32 opcode, u32 words, u32 state = kStateNew) {
   return state | words << 12 | opcode << 23 | kErtTypeCu << 28;
 }
-constexpr u32 ert_state(u32 header) { return header & 0xF; }
-constexpr u32 ert_extra_masks(u32 header) { return header >> 10 & 3; }
-constexpr u32 ert_count(u32 header) { return header >> 12 & 0x7FF; }
-constexpr u32 ert_opcode(u32 header) { return header >> 23 & 0x1F; }
+constexpr u32 ert_state(u32 header) {
+  return header & 0xF;
+}
+constexpr u32 ert_extra_masks(u32 header) {
+  return header >> 10 & 3;
+}
+constexpr u32 ert_count(u32 header) {
+  return header >> 12 & 0x7FF;
+}
+constexpr u32 ert_opcode(u32 header) {
+  return header >> 23 & 0x1F;
+}
 static_assert(ert_header(kErtStartCu, 16) == 0x30010001);
 
-// START_CU register map, in words after the CU mask: opcode (3 = execute TXN), stream address, count, buffer addresses.
+// START_CU register map, in words after the CU mask: opcode (3 = execute TXN), stream address, count, buffer
+// addresses.
 inline constexpr u32 kCuOpcodeTxn = 3;
 inline constexpr u32 kCuMapHeadWords = 5;
 

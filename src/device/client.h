@@ -1,5 +1,5 @@
-// The device client: buffers, contexts, control code, submission and waiting over an accel node. It speaks the
-// amdxdna ioctl interface and does not know whether the node is silicon or the emulated driver.
+// The device client: buffers, contexts, control code, submission and waiting over an accel node. It speaks
+// the amdxdna ioctl interface and does not know whether the node is silicon or the emulated driver.
 //
 //   TRY_ASSIGN(auto node, open_node(NodeChoice::kAuto));
 //   TRY_ASSIGN(auto client, Client::open(std::move(node)));
@@ -27,17 +27,18 @@ namespace tegula::device {
 
 // A command reaches at most this many buffers (driver.md 9.3).
 inline constexpr unsigned kMaxArguments = 5;
-// Members of a chain: a START_CU slot with five buffers takes 112 bytes of the kernel's 4 KiB buffer (driver.md 9.5).
+// Members of a chain: a START_CU slot with five buffers takes 112 bytes of the kernel's 4 KiB buffer
+// (driver.md 9.5).
 inline constexpr unsigned kMaxChain = 36;
 
 struct DeviceInfo {
-  std::string node;      // path or "emulated NPU"
+  std::string node;  // path or "emulated NPU"
   bool emulated = false;
   u32 driver_major = 0;
   u32 driver_minor = 0;
   std::string firmware;  // "1.1.2.64"
   u32 columns = 0;
-  u32 rows = 0;          // all rows: shim, mem tiles, cores
+  u32 rows = 0;  // all rows: shim, mem tiles, cores
   u32 core_rows = 0;
 };
 
@@ -47,8 +48,8 @@ struct Stats {
   u64 commands = 0;                   // streams submitted
   u64 bytes_flushed = 0;
   u64 bytes_invalidated = 0;
-  u64 bytes_allocated = 0;            // SHARE buffers alive
-  std::optional<NodeRunReport> run;   // emulated node only
+  u64 bytes_allocated = 0;           // SHARE buffers alive
+  std::optional<NodeRunReport> run;  // emulated node only
 };
 
 namespace internal {
@@ -58,10 +59,11 @@ struct CodeState;
 void release_buffer(ClientState& client, u32 handle, u8* data, u64 size);
 }  // namespace internal
 
-// Memory that the CPU and the device share: page aligned, zero at first, mapped for its whole life. Frees itself.
+// Memory that the CPU and the device share: page aligned, zero at first, mapped for its whole life. Frees
+// itself.
 struct Buffer {
   u8* data = nullptr;
-  u64 size = 0;            // bytes, multiple of 4096
+  u64 size = 0;  // bytes, multiple of 4096
   u64 device_address = 0;
   u32 handle = 0;
 
@@ -92,7 +94,7 @@ class Context {
 // Client::flush on the patched range.
 struct Code {
   u8* data = nullptr;
-  u64 size = 0;            // bytes of the stream
+  u64 size = 0;  // bytes of the stream
   u64 device_address = 0;
 
   Code() = default;
@@ -121,13 +123,15 @@ class Client {
   Result<Context> create_context(ByteSpan pdi);
   Result<Code> load_stream(ByteSpan txn);
 
-  // Queues one run of `code` on `context`; argument i is the stream's DDR-patch argument i. Returns the sequence
-  // number. May block while four jobs of the context are in flight. Code and buffers must live until the wait.
+  // Queues one run of `code` on `context`; argument i is the stream's DDR-patch argument i. Returns the
+  // sequence number. May block while four jobs of the context are in flight. Code and buffers must live until
+  // the wait.
   Result<u64> submit(Context& context, const Code& code, std::span<const Buffer* const> args);
   // Several runs as one job (one interrupt, one wait); 1..kMaxChain commands.
   Result<u64> submit_chain(Context& context, std::span<const Command> commands);
   // Waits for the job; timeout 0 = 10 s on silicon, no limit on the emulated node (where time is simulated).
-  // Errors: kDevice, and the message names the state (ERROR, ABORT, TIMEOUT, rejected), the cause and the next step.
+  // Errors: kDevice, and the message names the state (ERROR, ABORT, TIMEOUT, rejected), the cause and the
+  // next step.
   Result<void> wait(Context& context, u64 sequence, u32 timeout_ms = 0);
 
   // Cache maintenance; ranges are clamped to the buffer.

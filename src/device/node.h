@@ -1,5 +1,6 @@
 // The seam between the client and the world: one open NPU device node, real (/dev/accel/accelN) or emulated.
-// Everything above it is the same code for both. Errors of the calls are negative errno values, as the kernel gives them.
+// Everything above it is the same code for both. Errors of the calls are negative errno values, as the kernel
+// gives them.
 #pragma once
 
 #include <memory>
@@ -35,7 +36,8 @@ class AccelNode {
 
   // 0 or -errno. Never repeats on EAGAIN, which this driver uses with a meaning of its own; repeats on EINTR.
   virtual int ioctl(u32 request, void* argument) = 0;
-  // Maps `length` bytes of the object at map offset `offset`, at `fixed_at` when that is not null; 0 or -errno.
+  // Maps `length` bytes of the object at map offset `offset`, at `fixed_at` when that is not null; 0 or
+  // -errno.
   virtual int mmap(void* fixed_at, u64 length, u64 offset, void** mapped) = 0;
   virtual int munmap(void* address, u64 length) = 0;
   virtual void close() = 0;
@@ -55,16 +57,16 @@ class AccelNode {
 enum class NodeChoice { kAuto, kNpu, kEmulated };
 
 struct NodeOptions {
-  std::string path;            // real node to open; empty: the first that answers as amdxdna
-  bool stale_cache = true;     // emulated: CPU and device see each other's writes only after flush / invalidate
-  unsigned threads = 0;        // emulated: host threads for the array, 0 = the emulator's default
-  int driver_minor = 16;       // emulated driver version 0.N (6 or 16), used when driver_major is 0
-  int driver_major = 0;        // 1 = the out-of-tree driver 1.0
+  std::string path;         // real node to open; empty: the first that answers as amdxdna
+  bool stale_cache = true;  // emulated: CPU and device see each other's writes only after flush / invalidate
+  unsigned threads = 0;     // emulated: host threads for the array, 0 = the emulator's default
+  int driver_minor = 16;    // emulated driver version 0.N (6 or 16), used when driver_major is 0
+  int driver_major = 0;     // 1 = the out-of-tree driver 1.0
 };
 
-// kAuto takes a usable NPU, else the emulated node. The emulated device is shared by all nodes of the process that
-// were opened with the same options, as a real device would be.
-// Errors: kNotFound (no NPU), kDevice (node refuses; the message says what to do), kInvalidArgument.
+// kAuto takes a usable NPU, else the emulated node. The emulated device is shared by all nodes of the process
+// that were opened with the same options, as a real device would be. Errors: kNotFound (no NPU), kDevice
+// (node refuses; the message says what to do), kInvalidArgument.
 Result<std::unique_ptr<AccelNode>> open_node(NodeChoice choice, const NodeOptions& options = {});
 
 }  // namespace tegula::device

@@ -26,14 +26,17 @@ std::vector<arch::RegisterOp> register_ops(const std::vector<format::CdoCommand>
   ops.reserve(commands.size());
   for (const format::CdoCommand& command : commands) {
     switch (command.kind) {
-      case format::CdoKind::kWrite: ops.push_back(arch::RegisterOp::write(command.address, command.value)); break;
+      case format::CdoKind::kWrite:
+        ops.push_back(arch::RegisterOp::write(command.address, command.value));
+        break;
       case format::CdoKind::kMaskWrite:
         ops.push_back(arch::RegisterOp::mask_write(command.address, command.mask, command.value));
         break;
       case format::CdoKind::kBlockWrite:
         ops.push_back(arch::RegisterOp::block_write(command.address, command.words));
         break;
-      case format::CdoKind::kNop: break;
+      case format::CdoKind::kNop:
+        break;
     }
   }
   return ops;
@@ -41,11 +44,16 @@ std::vector<arch::RegisterOp> register_ops(const std::vector<format::CdoCommand>
 
 RunEnd translate_end(emu::RunEnd end) {
   switch (end) {
-    case emu::RunEnd::kDone: return RunEnd::kDone;
-    case emu::RunEnd::kStreamError: return RunEnd::kStreamError;
-    case emu::RunEnd::kArrayError: return RunEnd::kArrayError;
-    case emu::RunEnd::kMemoryFault: return RunEnd::kMemoryFault;
-    case emu::RunEnd::kDeadlock: break;
+    case emu::RunEnd::kDone:
+      return RunEnd::kDone;
+    case emu::RunEnd::kStreamError:
+      return RunEnd::kStreamError;
+    case emu::RunEnd::kArrayError:
+      return RunEnd::kArrayError;
+    case emu::RunEnd::kMemoryFault:
+      return RunEnd::kMemoryFault;
+    case emu::RunEnd::kDeadlock:
+      break;
   }
   return RunEnd::kDeadlock;
 }

@@ -32,8 +32,8 @@ std::string JobMemory::explain(u64 address, u64 size) const {
                              [](u64 value, const Region& region) { return value < region.start; });
   if (it == regions_.begin()) return text + ", below every mapped buffer";
   --it;
-  return text + "; nearest buffer is " + hex(it->start) + " + " + std::to_string(it->size) + " bytes, transfer at offset " +
-         std::to_string(address - it->start);
+  return text + "; nearest buffer is " + hex(it->start) + " + " + std::to_string(it->size) +
+         " bytes, transfer at offset " + std::to_string(address - it->start);
 }
 
 }  // namespace tegula::driver

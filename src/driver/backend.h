@@ -1,5 +1,5 @@
-// What the emulated driver needs of an array: load a configuration, run an instruction stream. The emulator stands
-// behind it; tests of the ioctl layer put a small fake there.
+// What the emulated driver needs of an array: load a configuration, run an instruction stream. The emulator
+// stands behind it; tests of the ioctl layer put a small fake there.
 #pragma once
 
 #include <atomic>
@@ -40,10 +40,10 @@ class JobMemory {
 
 enum class RunEnd {
   kDone,
-  kStreamError,   // the firmware refuses the stream: state ERROR
-  kArrayError,    // a tile found an error: state ERROR and an asynchronous error
-  kDeadlock,      // no progress: watchdog, state TIMEOUT
-  kMemoryFault,   // DMA to an unmapped address: IOMMU fault, then the watchdog
+  kStreamError,  // the firmware refuses the stream: state ERROR
+  kArrayError,   // a tile found an error: state ERROR and an asynchronous error
+  kDeadlock,     // no progress: watchdog, state TIMEOUT
+  kMemoryFault,  // DMA to an unmapped address: IOMMU fault, then the watchdog
 };
 
 struct RunCounts {
@@ -62,7 +62,7 @@ struct RunOutcome {
   u32 op_index = 0xFFFFFFFF;  // stream operation at the failure, all ones if none was captured
   u32 column = 0;             // place of a fault
   u32 row = 0;
-  std::string message;        // one line, empty when done
+  std::string message;  // one line, empty when done
   RunCounts counts;
 };
 

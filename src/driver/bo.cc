@@ -15,7 +15,8 @@ std::shared_ptr<Storage> Storage::create(u64 size, bool shadow) {
   if (cpu == MAP_FAILED) return nullptr;
   storage->cpu_ = static_cast<u8*>(cpu);
   if (shadow) {
-    void* copy = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* copy =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (copy == MAP_FAILED) return nullptr;
     storage->shadow_ = static_cast<u8*>(copy);
   }
@@ -47,7 +48,9 @@ std::optional<u64> HeapSpace::allocate(u64 size) {
   return best;
 }
 
-void HeapSpace::release(u64 offset) { taken_.erase(offset); }
+void HeapSpace::release(u64 offset) {
+  taken_.erase(offset);
+}
 
 u64 HeapSpace::used() const {
   u64 sum = 0;

@@ -1,4 +1,5 @@
-// Buffer objects of the emulated driver: their storage, the mappings of them, and the allocator of the heap window.
+// Buffer objects of the emulated driver: their storage, the mappings of them, and the allocator of the heap
+// window.
 #pragma once
 
 #include <map>
@@ -10,8 +11,8 @@
 
 namespace tegula::driver {
 
-// Zeroed pages that may be mapped at more than one address. `cpu` is the driver's own mapping of what the CPU sees;
-// `device` is what the device sees: the same bytes, or a shadow in stale-cache mode.
+// Zeroed pages that may be mapped at more than one address. `cpu` is the driver's own mapping of what the CPU
+// sees; `device` is what the device sees: the same bytes, or a shadow in stale-cache mode.
 class Storage {
  public:
   static std::shared_ptr<Storage> create(u64 size, bool shadow);  // nullptr: out of memory
@@ -46,15 +47,15 @@ class HeapSpace {
 
 struct Bo {
   u32 type = uapi::kBoInvalid;
-  u64 size = 0;                          // as requested, for SHARE, CMD, DEV; a page multiple for heaps
-  std::shared_ptr<Storage> storage;      // all but DEV
+  u64 size = 0;                      // as requested, for SHARE, CMD, DEV; a page multiple for heaps
+  std::shared_ptr<Storage> storage;  // all but DEV
   u64 map_offset = uapi::kAllOnes;
-  u64 vaddr = uapi::kAllOnes;            // of the first mapping
+  u64 vaddr = uapi::kAllOnes;  // of the first mapping
   u64 device_address = uapi::kAllOnes;
-  u32 jobs = 0;                          // in flight
+  u32 jobs = 0;  // in flight
   u32 mappings = 0;
-  u64 heap_offset = 0;                   // DEV, DEV_HEAP: offset in the window
-  std::shared_ptr<HeapSpace> heap_space; // DEV: where to give the range back
+  u64 heap_offset = 0;                    // DEV, DEV_HEAP: offset in the window
+  std::shared_ptr<HeapSpace> heap_space;  // DEV: where to give the range back
 
   Bo() = default;
   Bo(const Bo&) = delete;
@@ -62,6 +63,8 @@ struct Bo {
   ~Bo();
 };
 
-constexpr u64 round_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
+constexpr u64 round_up(u64 value, u64 to) {
+  return (value + to - 1) / to * to;
+}
 
 }  // namespace tegula::driver

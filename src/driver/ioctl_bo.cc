@@ -11,7 +11,8 @@ using namespace uapi;
 namespace {
 
 int create_host_bo(Device& device, ClientState& client, const CreateBo& args, std::shared_ptr<Bo>* out) {
-  if (args.vaddr != 0) return -EOPNOTSUPP;  // user pointers and dma-buf import, as in the first driver releases
+  if (args.vaddr != 0)
+    return -EOPNOTSUPP;  // user pointers and dma-buf import, as in the first driver releases
   if (args.size == 0 || args.size > u64{1} << 40) return -EINVAL;
   auto bo = std::make_shared<Bo>();
   bo->type = args.type;
@@ -94,10 +95,17 @@ int create_bo(Device& device, ClientState& client, CreateBo& args) {
   int error = -EINVAL;
   switch (args.type) {
     case kBoShare:
-    case kBoCmd: error = create_host_bo(device, client, args, &bo); break;
-    case kBoDevHeap: error = create_heap(device, client, args, &bo); break;
-    case kBoDev: error = create_dev_bo(device, client, args.size, &bo); break;
-    default: break;
+    case kBoCmd:
+      error = create_host_bo(device, client, args, &bo);
+      break;
+    case kBoDevHeap:
+      error = create_heap(device, client, args, &bo);
+      break;
+    case kBoDev:
+      error = create_dev_bo(device, client, args.size, &bo);
+      break;
+    default:
+      break;
   }
   if (error != 0) return error;
   args.handle = lowest_free(client.bos);
@@ -120,7 +128,8 @@ int sync_bo(Device& device, ClientState& client, SyncBo& args) {
   if (bo == nullptr) return -ENOENT;
   if (args.offset >= bo->size) return -EINVAL;
   const u64 size = std::min(args.size, bo->size - args.offset);
-  // The kernel flushes CPU lines whatever the direction: dirty lines are written back, clean ones fetched again.
+  // The kernel flushes CPU lines whatever the direction: dirty lines are written back, clean ones fetched
+  // again.
   if (bo->vaddr != kAllOnes) {
     sync_range(device, client, bo->vaddr + args.offset, size,
                args.direction == 0 ? Sync::kToDevice : Sync::kFromDevice);

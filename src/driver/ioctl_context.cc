@@ -23,8 +23,9 @@ u32 next_handle(Device& device) {
   const u32 limit = device.generation() == Generation::kLegacy ? kHandleLimitLegacy : kHandleLimit;
   for (;;) {
     device.last_handle = device.last_handle % limit + 1;
-    const bool taken = std::any_of(device.contexts.begin(), device.contexts.end(),
-                                   [&](const auto& context) { return context->handle == device.last_handle; });
+    const bool taken = std::any_of(device.contexts.begin(), device.contexts.end(), [&](const auto& context) {
+      return context->handle == device.last_handle;
+    });
     if (!taken) return device.last_handle;
   }
 }
@@ -142,9 +143,12 @@ int config_hwctx(Device& device, ClientState& client, ConfigHwctx& args) {
   const int error = device.call_firmware();
   if (error != 0) return error;
   switch (args.param_type) {
-    case kConfigCu: return config_cu(client, *context, args);
-    case kAssignDebugBo: return assign_debug_bo(client, *context, args.param_val);
-    default: return remove_debug_bo(client, *context, args.param_val);
+    case kConfigCu:
+      return config_cu(client, *context, args);
+    case kAssignDebugBo:
+      return assign_debug_bo(client, *context, args.param_val);
+    default:
+      return remove_debug_bo(client, *context, args.param_val);
   }
 }
 
@@ -156,7 +160,8 @@ int destroy_hwctx(Device& device, ClientState& client, Lock& lock, DestroyHwctx&
   return 0;
 }
 
-void remove_context(Device& device, ClientState& client, Lock& lock, const std::shared_ptr<HwContext>& context) {
+void remove_context(Device& device, ClientState& client, Lock& lock,
+                    const std::shared_ptr<HwContext>& context) {
   client.contexts.erase(context->handle);  // no new submissions from here on
   device.done.wait_for(lock, kDestroyWait, [&] { return context->queue.empty(); });
   context->client = nullptr;

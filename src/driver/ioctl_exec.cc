@@ -35,7 +35,8 @@ int collect_args(const ClientState& client, const ExecCmd& args, std::vector<std
 int check_exec(const Device& device, const ExecCmd& args) {
   if (args.ext != 0 || args.ext_flags != 0 || args.type != 0 || args.cmd_count != 1) return -EINVAL;
   if (args.arg_count > kMaxExecArgs) return -EINVAL;
-  // The first in-tree releases reject an empty list; which was the last is not known, so all old ones do here.
+  // The first in-tree releases reject an empty list; which was the last is not known, so all old ones do
+  // here.
   if (args.arg_count == 0 && device.generation() == Generation::kOldInTree) return -EINVAL;
   return 0;
 }
@@ -46,7 +47,8 @@ int exec_cmd(Device& device, ClientState& client, Lock& lock, ExecCmd& args) {
   int error = check_exec(device, args);
   if (error != 0) return error;
   Job job;
-  job.command = args.cmd_handles > 0xFFFFFFFF ? nullptr : find_in(client.bos, static_cast<u32>(args.cmd_handles));
+  job.command =
+      args.cmd_handles > 0xFFFFFFFF ? nullptr : find_in(client.bos, static_cast<u32>(args.cmd_handles));
   if (!is_command_bo(job.command)) return -EINVAL;
   error = collect_args(client, args, &job.args);
   if (error != 0) return error;
@@ -92,7 +94,8 @@ struct WaitPoint {
   bool signalled() const { return timeline->signalled >= needed; }
 };
 
-int collect_points(const ClientState& client, const DrmSyncobjTimelineWait& args, std::vector<WaitPoint>* points) {
+int collect_points(const ClientState& client, const DrmSyncobjTimelineWait& args,
+                   std::vector<WaitPoint>* points) {
   constexpr u32 kMostHandles = 4096;
   if (args.count_handles == 0 || args.count_handles > kMostHandles || args.flags > 7) return -EINVAL;
   if (args.handles == 0 || args.points == 0) return -EFAULT;

@@ -19,7 +19,8 @@ constexpr FirmwareVersion kFirmware{1, 1, 2, 64};  // a release of the npu4 fold
 constexpr u64 kTopsMax = u64{4096} * kColumns * kArrayMhz / 1'000'000;
 
 void copy_text(u64 pointer, u64* length, std::string_view text) {
-  if (pointer != 0) std::memcpy(reinterpret_cast<void*>(pointer), text.data(), std::min<u64>(*length, text.size()));
+  if (pointer != 0)
+    std::memcpy(reinterpret_cast<void*>(pointer), text.data(), std::min<u64>(*length, text.size()));
   *length = text.size();
 }
 
@@ -117,7 +118,8 @@ int context_array(Device& device, GetArray& args) {
 int context_by_id(Device& device, GetArray& args) {
   HwctxEntry wanted{};
   if (args.num_element != 1 || args.element_size < 24) return -EINVAL;
-  std::memcpy(&wanted, reinterpret_cast<const void*>(args.buffer), std::min<u64>(args.element_size, sizeof(wanted)));
+  std::memcpy(&wanted, reinterpret_cast<const void*>(args.buffer),
+              std::min<u64>(args.element_size, sizeof(wanted)));
   if (wanted.context_id == 0 || wanted.pid == 0) return -EINVAL;
   for (const auto& context : device.contexts) {
     if (context->handle != wanted.context_id || wanted.pid != static_cast<u64>(getpid())) continue;
@@ -170,12 +172,18 @@ int get_info(Device& device, ClientState& client, GetInfo& args) {
   const bool legacy = device.generation() == Generation::kLegacy;
   auto since = [&](int minor) { return legacy || device.options.minor >= minor; };
   switch (args.param) {
-    case kInfoAieMetadata: return answer(args, metadata());
-    case kInfoAieVersion: return answer(args, AieVersion{2, 0});
-    case kInfoClock: return answer(args, clocks());
-    case kInfoHwContexts: return hw_contexts(client, args);
-    case kInfoFirmwareVersion: return answer(args, kFirmware);
-    case kInfoPowerMode: return answer(args, PowerMode{device.power_mode, {}});
+    case kInfoAieMetadata:
+      return answer(args, metadata());
+    case kInfoAieVersion:
+      return answer(args, AieVersion{2, 0});
+    case kInfoClock:
+      return answer(args, clocks());
+    case kInfoHwContexts:
+      return hw_contexts(client, args);
+    case kInfoFirmwareVersion:
+      return answer(args, kFirmware);
+    case kInfoPowerMode:
+      return answer(args, PowerMode{device.power_mode, {}});
     case kInfoForcePreempt:
       return since(6) ? answer(args, AttributeState{device.force_preempt, {}}) : -EOPNOTSUPP;
     case kInfoFramePreempt:
@@ -183,7 +191,8 @@ int get_info(Device& device, ClientState& client, GetInfo& args) {
     case kInfoResource:
       if (!since(4)) return -EOPNOTSUPP;
       return answer(args, ResourceInfo{kArrayMhz, kTopsMax, kMaxContexts, kTopsMax, device.contexts.size()});
-    default: return -EOPNOTSUPP;
+    default:
+      return -EOPNOTSUPP;
   }
 }
 
@@ -194,11 +203,16 @@ int get_array(Device& device, ClientState& client, GetArray& args) {
   if (args.pad != 0 || args.element_size == 0 || args.num_element == 0) return -EINVAL;
   if (args.buffer == 0) return -EFAULT;
   switch (args.param) {
-    case kArrayHwContextAll: return context_array(device, args);
-    case kArrayHwContextById: return context_by_id(device, args);
-    case kArrayLastAsyncError: return since(2) ? last_async_error(device, args) : -EOPNOTSUPP;
-    case kArrayBoUsage: return since(8) ? bo_usage(client, args) : -EOPNOTSUPP;
-    default: return -EOPNOTSUPP;
+    case kArrayHwContextAll:
+      return context_array(device, args);
+    case kArrayHwContextById:
+      return context_by_id(device, args);
+    case kArrayLastAsyncError:
+      return since(2) ? last_async_error(device, args) : -EOPNOTSUPP;
+    case kArrayBoUsage:
+      return since(8) ? bo_usage(client, args) : -EOPNOTSUPP;
+    default:
+      return -EOPNOTSUPP;
   }
 }
 

@@ -52,7 +52,8 @@ void Device::start_worker() {
   if (!worker.joinable()) worker = std::thread([this] { work_loop(*this); });
 }
 
-EmulatedDriver::EmulatedDriver(DriverOptions options) : device_(std::make_shared<Device>(std::move(options))) {}
+EmulatedDriver::EmulatedDriver(DriverOptions options)
+    : device_(std::make_shared<Device>(std::move(options))) {}
 EmulatedDriver::~EmulatedDriver() = default;
 
 int EmulatedDriver::open(std::unique_ptr<DriverClient>* client) {
@@ -86,12 +87,14 @@ std::string EmulatedDriver::last_failure() const {
 DriverClient::DriverClient(std::shared_ptr<Device> device, std::shared_ptr<ClientState> state)
     : device_(std::move(device)), state_(std::move(state)) {}
 
-DriverClient::~DriverClient() { close(); }
+DriverClient::~DriverClient() {
+  close();
+}
 
 namespace {
 
-// DRM core dispatches on the number alone, copies the caller's size in, zero-extends it to the kernel's structure,
-// and copies back whatever the handler says.
+// DRM core dispatches on the number alone, copies the caller's size in, zero-extends it to the kernel's
+// structure, and copies back whatever the handler says.
 template <typename T, typename Handler>
 int with_struct(u32 request, void* argument, u32 kernel_direction, Handler handler) {
   T args{};
@@ -118,8 +121,10 @@ int dispatch_bo(Device& device, ClientState& client, u32 request, void* argument
       return with_struct<DrmGemClose>(request, argument, kWrite,
                                       [&](DrmGemClose& a) { return gem_close(client, a); });
     case kDrmPrimeHandleToFd:
-    case kDrmPrimeFdToHandle: return -ENOSYS;  // sharing between devices is not emulated
-    default: return -EINVAL;
+    case kDrmPrimeFdToHandle:
+      return -ENOSYS;  // sharing between devices is not emulated
+    default:
+      return -EINVAL;
   }
 }
 
@@ -130,8 +135,8 @@ int dispatch_context(Device& device, ClientState& client, Lock& lock, u32 reques
       return with_struct<CreateHwctx>(request, argument, both,
                                       [&](CreateHwctx& a) { return create_hwctx(device, client, a); });
     case kDestroyHwctx:
-      return with_struct<DestroyHwctx>(request, argument, both,
-                                       [&](DestroyHwctx& a) { return destroy_hwctx(device, client, lock, a); });
+      return with_struct<DestroyHwctx>(
+          request, argument, both, [&](DestroyHwctx& a) { return destroy_hwctx(device, client, lock, a); });
     case kConfigHwctx:
       return with_struct<ConfigHwctx>(request, argument, both,
                                       [&](ConfigHwctx& a) { return config_hwctx(device, client, a); });
@@ -142,9 +147,9 @@ int dispatch_context(Device& device, ClientState& client, Lock& lock, u32 reques
       return with_struct<WaitCmd>(request, argument, kWrite,
                                   [&](WaitCmd& a) { return wait_cmd(device, client, lock, a); });
     case kDrmSyncobjTimelineWait:
-      return with_struct<DrmSyncobjTimelineWait>(
-          request, argument, both,
-          [&](DrmSyncobjTimelineWait& a) { return timeline_wait(device, client, lock, a); });
+      return with_struct<DrmSyncobjTimelineWait>(request, argument, both, [&](DrmSyncobjTimelineWait& a) {
+        return timeline_wait(device, client, lock, a);
+      });
     case kDrmSyncobjQuery:
       return with_struct<DrmSyncobjTimelineArray>(
           request, argument, both, [&](DrmSyncobjTimelineArray& a) { return syncobj_query(client, a); });
@@ -154,7 +159,8 @@ int dispatch_context(Device& device, ClientState& client, Lock& lock, u32 reques
     case kDrmSyncobjDestroy:
       return with_struct<DrmSyncobjDestroy>(request, argument, both,
                                             [&](DrmSyncobjDestroy& a) { return syncobj_destroy(client, a); });
-    default: return dispatch_bo(device, client, request, argument);
+    default:
+      return dispatch_bo(device, client, request, argument);
   }
 }
 
@@ -169,7 +175,8 @@ int DriverClient::ioctl(u32 request, void* argument) {
   const u32 both = kWrite | kRead;
   switch (request_number(request)) {
     case kDrmVersion:
-      return with_struct<DrmVersion>(request, argument, both, [&](DrmVersion& a) { return version(*device_, a); });
+      return with_struct<DrmVersion>(request, argument, both,
+                                     [&](DrmVersion& a) { return version(*device_, a); });
     case kGetInfo:
       return with_struct<GetInfo>(request, argument, both,
                                   [&](GetInfo& a) { return get_info(*device_, *state_, a); });
@@ -177,8 +184,10 @@ int DriverClient::ioctl(u32 request, void* argument) {
       return with_struct<GetArray>(request, argument, both,
                                    [&](GetArray& a) { return get_array(*device_, *state_, a); });
     case kSetState:
-      return with_struct<SetState>(request, argument, both, [&](SetState& a) { return set_state(*device_, a); });
-    default: return dispatch_context(*device_, *state_, lock, request, argument);
+      return with_struct<SetState>(request, argument, both,
+                                   [&](SetState& a) { return set_state(*device_, a); });
+    default:
+      return dispatch_context(*device_, *state_, lock, request, argument);
   }
 }
 

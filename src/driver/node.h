@@ -1,5 +1,5 @@
-// The emulated amdxdna kernel driver: the same ioctls, refusals and results as /dev/accel/accelN, over an emulated
-// array in this process. EmulatedDriver is the device; every open gives a DriverClient.
+// The emulated amdxdna kernel driver: the same ioctls, refusals and results as /dev/accel/accelN, over an
+// emulated array in this process. EmulatedDriver is the device; every open gives a DriverClient.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,11 @@
 namespace tegula::driver {
 
 struct DriverOptions {
-  int major = 0;            // 0.0 to 0.16, or 1.0 for the out-of-tree driver
+  int major = 0;  // 0.0 to 0.16, or 1.0 for the out-of-tree driver
   int minor = 16;
-  bool stale_cache = true;  // CPU and device have separate views of every buffer, joined by flush and invalidate only
-  bool root = false;        // SET_STATE allowed
+  bool stale_cache =
+      true;  // CPU and device have separate views of every buffer, joined by flush and invalidate only
+  bool root = false;  // SET_STATE allowed
   ArrayOptions array;
   ArrayFactory make_array;  // empty: the emulator
 };
@@ -22,20 +23,21 @@ struct DriverOptions {
 enum class FaultKind {
   kOpen,            // open returns `error` (SVA bind failed)
   kHeapMmap,        // mapping a heap returns `error` (memlock limit)
-  kFirmwareSilent,  // the next firmware call of the management channel gets no answer: ETIME, ENODEV afterwards
+  kFirmwareSilent,  // the next firmware call of the management channel gets no answer: ETIME, ENODEV
+                    // afterwards
   kContextLimit,    // CREATE_HWCTX finds no firmware context
   kPdiLoad,         // the next PDI load fails: first command ERROR
   kCommandError,    // the next command (member `index` of a chain) ends with this state
   kCommandAbort,
   kCommandTimeout,
-  kAsyncError,      // record `async_code` / `async_place` when the next command starts
-  kSuspend,         // the device suspends before the next command: array contents are lost
+  kAsyncError,  // record `async_code` / `async_place` when the next command starts
+  kSuspend,     // the device suspends before the next command: array contents are lost
 };
 
 struct Fault {
   FaultKind kind;
-  int error = 0;        // positive errno
-  u32 index = 0;        // member of a chain
+  int error = 0;  // positive errno
+  u32 index = 0;  // member of a chain
   u64 async_code = 0;
   u64 async_place = 0;  // column 7:0, row 15:8
   u32 times = 1;        // how often; all ones = until clear_faults

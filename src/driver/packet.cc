@@ -9,9 +9,13 @@ namespace {
 
 using namespace uapi;
 
-Error reject(const std::string& what) { return fail(Code::kInvalidArgument, "packet rejected: " + what); }
+Error reject(const std::string& what) {
+  return fail(Code::kInvalidArgument, "packet rejected: " + what);
+}
 
-u64 word64(ByteSpan payload, u64 word) { return load_le<u64>(payload.data() + 4 * word); }
+u64 word64(ByteSpan payload, u64 word) {
+  return load_le<u64>(payload.data() + 4 * word);
+}
 
 // Kernel arguments: u64 opcode, u64 stream address, u32 count, then u64 buffer addresses without padding.
 void read_buffers(ByteSpan arguments, Packet* packet) {
@@ -22,7 +26,8 @@ void read_buffers(ByteSpan arguments, Packet* packet) {
 
 Result<void> parse_start_cu(ByteSpan payload, Packet* packet) {
   if (payload.size() < 4 * kCuMapHeadWords) return reject("START_CU needs at least 5 argument words");
-  if (kSlotHeadBytes + payload.size() > kChainBufferBytes) return reject("arguments exceed the 4 KiB slot buffer");
+  if (kSlotHeadBytes + payload.size() > kChainBufferBytes)
+    return reject("arguments exceed the 4 KiB slot buffer");
   packet->map_opcode = word64(payload, 0);
   packet->stream_address = word64(payload, 2);
   packet->stream_size = load_le<u32>(payload.data() + 16);

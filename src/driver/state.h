@@ -1,5 +1,5 @@
-// Inside of the emulated driver: device, clients, contexts, jobs. Everything is guarded by Device::mutex except the
-// array while a job runs (only the worker thread touches it then).
+// Inside of the emulated driver: device, clients, contexts, jobs. Everything is guarded by Device::mutex
+// except the array while a job runs (only the worker thread touches it then).
 #pragma once
 
 #include <condition_variable>
@@ -49,8 +49,8 @@ struct HwContext {
   std::shared_ptr<Bo> debug_bo;
   std::vector<std::shared_ptr<Bo>> chain_bos;  // the kernel's own buffers in the heap
   std::shared_ptr<Timeline> timeline;
-  std::deque<Job> queue;      // in flight, the first may be running
-  u32 waiting = 0;            // EXEC_CMD calls that wait for a slot
+  std::deque<Job> queue;  // in flight, the first may be running
+  u32 waiting = 0;        // EXEC_CMD calls that wait for a slot
   bool running = false;
   std::unique_ptr<ArrayBackend> array;  // null: created and configured at the next command
   std::optional<u32> loaded_cu;
@@ -84,7 +84,8 @@ struct Device {
   ~Device();
 
   Generation generation() const;
-  // Takes one shot of an injected fault, if there is one of this kind. For command faults `member` must match.
+  // Takes one shot of an injected fault, if there is one of this kind. For command faults `member` must
+  // match.
   std::optional<Fault> take_fault(FaultKind kind, std::optional<u32> member = std::nullopt);
   // A call to the firmware's management channel: 0, -ETIME, -ENODEV.
   int call_firmware();
@@ -92,16 +93,16 @@ struct Device {
 
   DriverOptions options;
   mutable std::mutex mutex;
-  std::condition_variable work;   // a job was queued, or the device stops
-  std::condition_variable done;   // a job ended, a point was signalled or submitted
+  std::condition_variable work;  // a job was queued, or the device stops
+  std::condition_variable done;  // a job ended, a point was signalled or submitted
   std::thread worker;
   bool stopping = false;
-  bool dead = false;              // management channel lost
+  bool dead = false;  // management channel lost
   std::vector<Fault> faults;
   std::vector<std::shared_ptr<HwContext>> contexts;  // all live ones, in creation order
   u32 last_handle = 0;
-  u32 last_ran = 0;               // context handle that has the array
-  u64 quantum_ns = 0;             // modelled time that it has used of its turn
+  u32 last_ran = 0;    // context handle that has the array
+  u64 quantum_ns = 0;  // modelled time that it has used of its turn
   uapi::AsyncError async_error{};
   u8 power_mode = 0;
   u8 force_preempt = 0;
@@ -130,7 +131,8 @@ int get_array(Device& device, ClientState& client, uapi::GetArray& args);
 int set_state(Device& device, uapi::SetState& args);
 
 // Waits up to 2 s for the context's jobs, cancels the rest (ABORT) and removes it.
-void remove_context(Device& device, ClientState& client, Lock& lock, const std::shared_ptr<HwContext>& context);
+void remove_context(Device& device, ClientState& client, Lock& lock,
+                    const std::shared_ptr<HwContext>& context);
 // Allocates `size` bytes of the heap window: 0 or -errno.
 int create_dev_bo(Device& device, ClientState& client, u64 size, std::shared_ptr<Bo>* out);
 // Copies between the CPU's and the device's view of [at, at + size) of a mapped buffer, whole cache lines.

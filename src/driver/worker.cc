@@ -1,5 +1,5 @@
-// The device's worker: picks the context that has the array, runs its first job as the firmware would, and completes
-// it as the kernel driver does.
+// The device's worker: picks the context that has the array, runs its first job as the firmware would, and
+// completes it as the kernel driver does.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -15,9 +15,13 @@ namespace {
 
 constexpr ErtHealth kNoHealth{1, 0, 0xFFFFFFFF, 0, 0, 0, 0, 0};
 
-ByteSpan cpu_bytes(const Bo& bo) { return {bo.storage->cpu(), bo.storage->size()}; }
+ByteSpan cpu_bytes(const Bo& bo) {
+  return {bo.storage->cpu(), bo.storage->size()};
+}
 
-u32 header_of(const Bo& bo) { return load_le<u32>(bo.storage->cpu()); }
+u32 header_of(const Bo& bo) {
+  return load_le<u32>(bo.storage->cpu());
+}
 
 // Clients poll the state word, so it is stored atomically.
 void store_state(const Bo& bo, u32 state) {
@@ -50,7 +54,9 @@ class JobRunner {
 
  private:
   JobResult reject(const std::string& why) const { return {kStateNew, 0, kNoHealth, why}; }
-  JobResult firmware_error(u32 member, const std::string& why) const { return {kStateError, member, kNoHealth, why}; }
+  JobResult firmware_error(u32 member, const std::string& why) const {
+    return {kStateError, member, kNoHealth, why};
+  }
   Result<std::vector<Packet>> read_packets();
   Result<std::vector<Packet>> read_chain(const Packet& chain);
   std::optional<JobResult> injected(u32 member);
@@ -107,8 +113,10 @@ std::optional<JobResult> JobRunner::injected(u32 member) {
     record_async_error(device_, fault->async_code, fault->async_place);
   }
   const std::string where = "injected failure in command " + std::to_string(member);
-  if (device_.take_fault(FaultKind::kCommandError, member)) return JobResult{kStateError, member, kNoHealth, where};
-  if (device_.take_fault(FaultKind::kCommandAbort, member)) return JobResult{kStateAbort, member, kNoHealth, where};
+  if (device_.take_fault(FaultKind::kCommandError, member))
+    return JobResult{kStateError, member, kNoHealth, where};
+  if (device_.take_fault(FaultKind::kCommandAbort, member))
+    return JobResult{kStateAbort, member, kNoHealth, where};
   if (device_.take_fault(FaultKind::kCommandTimeout, member)) {
     return JobResult{kStateTimeout, member, kNoHealth, where};
   }
@@ -145,17 +153,20 @@ JobMemory JobRunner::map_memory() {
   return JobMemory(std::move(regions));
 }
 
-// Configures the array for a CU: a fresh one after creation, suspend or reset, else the PDI over what is there.
+// Configures the array for a CU: a fresh one after creation, suspend or reset, else the PDI over what is
+// there.
 std::optional<JobResult> JobRunner::load_array(u32 cu, u32 member) {
   if (cu >= context_.cus.size()) {
     return firmware_error(member, "CU " + std::to_string(cu) + " is not configured (" +
                                       std::to_string(context_.cus.size()) + " are)");
   }
   if (context_.array != nullptr && context_.loaded_cu == cu) return std::nullopt;
-  if (device_.take_fault(FaultKind::kPdiLoad)) return firmware_error(member, "injected failure of the PDI load");
+  if (device_.take_fault(FaultKind::kPdiLoad))
+    return firmware_error(member, "injected failure of the PDI load");
   const Bo& pdi = *context_.cus[cu].pdi;
   Bytes image;
-  if (!read_heap(pdi.device_address, pdi.size, &image)) return memory_fault(0, member, "PDI lies outside the heap");
+  if (!read_heap(pdi.device_address, pdi.size, &image))
+    return memory_fault(0, member, "PDI lies outside the heap");
   if (context_.array == nullptr) context_.array = device_.options.make_array(device_.options.array);
   ArrayBackend& array = *context_.array;
   lock_.unlock();
@@ -194,13 +205,17 @@ void JobRunner::add_counts(const RunCounts& counts, u64 unlisted) {
 std::optional<JobResult> JobRunner::outcome(const RunOutcome& run, u32 member) {
   ErtHealth health = kNoHealth;
   switch (run.end) {
-    case RunEnd::kDone: return std::nullopt;
-    case RunEnd::kStreamError: return firmware_error(member, run.message);
+    case RunEnd::kDone:
+      return std::nullopt;
+    case RunEnd::kStreamError:
+      return firmware_error(member, run.message);
     case RunEnd::kArrayError:
       record_async_error(device_, async_code(kErrInstruction, kModuleCore), run.column | run.row << 8);
       return firmware_error(member, run.message);
-    case RunEnd::kMemoryFault: return memory_fault(run.column, member, run.message);
-    case RunEnd::kDeadlock: break;
+    case RunEnd::kMemoryFault:
+      return memory_fault(run.column, member, run.message);
+    case RunEnd::kDeadlock:
+      break;
   }
   health.txn_op_idx = run.op_index;
   return JobResult{kStateTimeout, member, health, run.message};
@@ -329,8 +344,8 @@ void work_loop(Device& device) {
     context->running = true;
     const JobResult result = JobRunner(device, *context, lock).run();
     context->running = false;
-    // Recovery after a timeout: the context is made anew in the firmware, its other jobs are lost, its handles stay
-    // valid. After other failures, too, what the array holds is not worth keeping.
+    // Recovery after a timeout: the context is made anew in the firmware, its other jobs are lost, its
+    // handles stay valid. After other failures, too, what the array holds is not worth keeping.
     if (result.state != kStateCompleted && result.state != kStateNew) {
       context->array = nullptr;
       context->loaded_cu.reset();

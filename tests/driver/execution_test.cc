@@ -305,12 +305,16 @@ TEST_F(Driver, RejectedPacketsKeepStateNew) {
     change(reinterpret_cast<u32*>(command.data));
     return run(ctx, command, {code.handle});
   };
-  EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(18, 6); }), u32{kStateNew});          // opcode
-  EXPECT_EQ(state_of([](u32* w) { w[1] = 0; }), u32{kStateNew});                          // CU mask
-  EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(kErtStartCu, 1); }), u32{kStateNew}); // count
+  EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(18, 6); }), u32{kStateNew});           // opcode
+  EXPECT_EQ(state_of([](u32* w) { w[1] = 0; }), u32{kStateNew});                           // CU mask
+  EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(kErtStartCu, 1); }), u32{kStateNew});  // count
   EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(kErtStartCu, 2000); }), u32{kStateNew});
   EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(kErtStartNpu, 4); }), u32{kStateNew});  // no head
-  EXPECT_EQ(state_of([](u32* w) { w[0] = ert_header(kErtChain, 6); w[1] = 0; }), u32{kStateNew});
+  EXPECT_EQ(state_of([](u32* w) {
+              w[0] = ert_header(kErtChain, 6);
+              w[1] = 0;
+            }),
+            u32{kStateNew});
   EXPECT_EQ(state_of([](u32*) {}), u32{kStateCompleted});
   EXPECT_EQ(word(command, 1), 1u);
 }
@@ -319,7 +323,8 @@ TEST_F(Driver, ChainRules) {
   start();
   CreateHwctx ctx;
   ready(&ctx);
-  TestBo code = stream(kFakeNothing), one = bo(kBoCmd, 4096), whole = bo(kBoCmd, 4096), inner = bo(kBoCmd, 4096);
+  TestBo code = stream(kFakeNothing), one = bo(kBoCmd, 4096), whole = bo(kBoCmd, 4096),
+         inner = bo(kBoCmd, 4096);
   start_cu(one, code, {});
   chain(inner, {one});
   chain(whole, {inner});

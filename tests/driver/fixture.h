@@ -1,5 +1,5 @@
-// A client of the emulated driver as close to raw ioctls as possible, and a fake array whose "streams" are one
-// instruction long: header of 16 bytes (size at +12), then op, argument.
+// A client of the emulated driver as close to raw ioctls as possible, and a fake array whose "streams" are
+// one instruction long: header of 16 bytes (size at +12), then op, argument.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,16 @@
 
 namespace tegula::driver {
 
-enum FakeOp : u32 { kFakeNothing, kFakeCopy, kFakeBadOp, kFakeHang, kFakeWild, kFakeGate, kFakeCount, kFakeArrayError };
+enum FakeOp : u32 {
+  kFakeNothing,
+  kFakeCopy,
+  kFakeBadOp,
+  kFakeHang,
+  kFakeWild,
+  kFakeGate,
+  kFakeCount,
+  kFakeArrayError
+};
 
 // Lets tests hold the array in the middle of a command.
 struct Gate {
@@ -129,7 +138,8 @@ class Driver : public ::testing::Test {
   }
   u8* aligned_window(u64 bytes) {
     u8* at = reserve(bytes + uapi::kHeapGranule);
-    const u64 up = (reinterpret_cast<u64>(at) + uapi::kHeapGranule - 1) / uapi::kHeapGranule * uapi::kHeapGranule;
+    const u64 up =
+        (reinterpret_cast<u64>(at) + uapi::kHeapGranule - 1) / uapi::kHeapGranule * uapi::kHeapGranule;
     return reinterpret_cast<u8*>(up);
   }
   // A heap at this address (a fresh aligned one by default).
