@@ -1,0 +1,331 @@
+// State of one core and the micro-operations that its program is predecoded into. Internal to emu/core.
+//
+// Time: `pipe` counts un-stalled cycles, one per issued bundle. An operand with read cycle u (schedule tables, counted
+// from 1) of a bundle issued at t is sampled at t + u - 1; a result with write cycle d is visible from t + d, one cycle
+// earlier to a matching bypass. Within one cycle: results become visible, late operands are sampled, the bundle issues,
+// loads access memory, stores access memory.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emu/core.h"
+#include "emu/core/datapath.h"
+#include "emu/core/registers.h"
+
+namespace tegula::emu {
+
+class Machine;
+struct Uop;
+using Handler = void (*)(Machine&, const Uop&);
+// A later step of an operation that issued at `issue`; buf is its own scratch, see Machine::buffer.
+using Stage = void (*)(Machine&, const Uop&, u8* buf, u64 issue);
+// The memory access of a load, at pipeline cycle 5.
+using LoadStage = void (*)(Machine&, const Uop&, const u8* source, u8* buf, u64 issue);
+
+// Shape of a delayed result.
+enum class Kind : u8 { kNone, k32, k64, k128, k256, k512, k1024, k2048, kEx, kQx, kQex, kOr32 };
+
+constexpr u8 kFlagReadsMvBypass = 1;
+constexpr u8 kFlagWritesBypass = 2;  // MV bypass of an mv-slot result, VEC bypass of a vec-slot result
+
+struct Uop {
+  Handler run = nullptr;
+  LoadStage load = nullptr;
+  Stage stage = nullptr;   // a step that samples operands late
+  Stage stage2 = nullptr;  // the step after that
+  u16 dst = kNoRegister, dst2 = kNoRegister;
+  u16 a = kZeroRegister, b = kZeroRegister, c = kZeroRegister, d = kZeroRegister;
+  u16 x1 = kZeroRegister, x2 = kZeroRegister, x3 = kZeroRegister;  // control and status registers, third operands
+  u8 latency = 1, latency2 = 1;
+  i32 imm = 0;
+  u32 mask = ~u32{0};
+  Kind kind = Kind::kNone, kind2 = Kind::kNone;
+  u8 slot = 0;    // index of the scratch ring
+  u8 mem = 0;     // index of the bundle's address
+  u8 aux = 0;     // variant of the handler
+  u8 flags = 0;
+  u16 size = 0;   // bytes of memory
+};
+
+// How a memory instruction or pointer addition forms its address and updates its pointer. Computed for all of a bundle
+// before any of its slots takes effect.
+enum class Update : u8 { kNone, kLinear, k2D, k3D, kFill, kPop, kPush };
+
+struct AddressOp {
+  u16 base = kZeroRegister, index = kZeroRegister;
+  i32 imm = 0;
+  u32 negate = 0;            // ~0: subtract the index
+  u32 align_mask = 0;
+  u32 size = 0;              // 0: no memory access
+  Update update = Update::kNone;
+  bool write = false;
+  u16 update_index = kZeroRegister;
+  i32 update_imm = 0;
+  u8 generator = 0;          // d register of 2D / 3D
+  u16 position = kZeroRegister;
+};
+
+enum class SyncKind : u8 {
+  kAcquire, kStreamRead, kStreamWrite, kCascadeRead, kCascadeWrite, kTileRead, kTileWrite
+};
+
+struct SyncOp {
+  SyncKind kind;
+  u16 id = kZeroRegister, value = kZeroRegister, condition = kNoRegister;
+  i32 imm = 0;                 // lock id, address offset
+  bool id_is_imm = false, blocking = true;
+  u8 tlast = 0;                // 0, 1, 2: register `condition`
+};
+
+constexpr u8 kBundleRelease = 1;
+constexpr u8 kBundleDone = 2;
+
+struct Access {
+  isa::Reg reg;
+  u16 offset, bytes;
+  u8 cycle;
+  isa::Bypass bypass;
+};
+
+// One bundle, ready to execute.
+struct Decoded {
+  u32 pc = 0, next_pc = 0;
+  Decoded* next = nullptr;
+  const Uop* uops = nullptr;
+  u8 uop_count = 0, address_count = 0, sync_count = 0, flags = 0;
+  AddressOp address[3];
+  SyncOp sync[3];
+  std::string fault;           // not empty: stop here
+  std::vector<Access> reads, writes;  // only for diagnosis
+};
+
+struct Commit {
+  u16 dst, dst2;
+  Kind kind;
+  union {
+    u64 value;
+    const u8* data;
+  };
+};
+
+struct LoadEntry {
+  const Uop* uop;
+  const u8* source;
+  u8* buf;
+  u64 issue;
+};
+
+struct StoreEntry {
+  u8* target;
+  const u8* data;
+  u32 size;
+};
+
+struct EventEntry {
+  Stage stage;
+  const Uop* uop;
+  u8* buf;
+  u64 issue;
+};
+
+constexpr u32 kRing = 16;  // longer than any latency
+constexpr int kCommitsPerCycle = 40, kLoadsPerCycle = 4, kStoresPerCycle = 8, kEventsPerCycle = 24;
+
+struct CycleSlot {
+  u8 commits = 0, events = 0, loads = 0, stores = 0;
+  Commit commit[kCommitsPerCycle];
+  EventEntry event[kEventsPerCycle];
+  LoadEntry load[kLoadsPerCycle];
+  StoreEntry store[kStoresPerCycle];
+};
+
+struct alignas(64) VecEntry {
+  u8 result[256];
+  u8 s1[128], s2[128];
+  u8 cascade[64];
+  u8 e1[16], e2[16];
+  MacFn fn;
+  const Uop* uop;
+  u32 conf;
+  int cascade_position;  // -1: none
+};
+constexpr u32 kVecRing = 8;
+
+struct MacCache {
+  u32 conf = 0;
+  MacFn fn = nullptr;
+};
+
+class Machine {
+ public:
+  Machine();
+
+  // ---- used by handlers
+  template <typename T>
+  T get(u16 offset) const {
+    return load_le<T>(regs + offset);
+  }
+  template <typename T>
+  void set(u16 offset, T value) {
+    store_le<T>(regs + offset, value);
+  }
+  u32 r(u16 offset) const { return get<u32>(offset); }
+
+  // 256 bytes of result, 64 of raw input and 64 of parameters that live until the operation of this slot retires.
+  u8* buffer(u8 slot) { return buffers + (static_cast<u32>(slot) * kRing + (pipe & (kRing - 1))) * kBufferBytes; }
+
+  void commit(u64 issue, u8 latency, const Commit& entry) {
+    CycleSlot& at = ring[(issue + latency) & (kRing - 1)];
+    if (at.commits < kCommitsPerCycle) at.commit[at.commits++] = entry;
+  }
+  void commit_value(u64 issue, u8 latency, u16 dst, Kind kind, u64 value) {
+    Commit entry;
+    entry.dst = dst;
+    entry.dst2 = kNoRegister;
+    entry.kind = kind;
+    entry.value = value;
+    commit(issue, latency, entry);
+  }
+  void commit_data(const Uop& u, u64 issue, const u8* data) {
+    Commit entry;
+    entry.dst = u.dst;
+    entry.dst2 = u.dst2;
+    entry.kind = u.kind;
+    entry.data = data;
+    commit(issue, u.latency, entry);
+  }
+  // Result of an mv-slot operation that issues now; remembers it for the MV bypass of the next bundle.
+  void commit_mv(const Uop& u, const u8* data) {
+    commit_data(u, pipe, data);
+    if (u.flags & kFlagWritesBypass) {
+      bypass_cycle = pipe + 1;
+      bypass_uop = &u;
+      bypass_data = data;
+    }
+  }
+  void sticky(u64 issue, u8 latency, u16 dst, u32 bits) { commit_value(issue, latency, dst, Kind::kOr32, bits); }
+  void event_at(u64 cycle, Stage stage, const Uop& u, u8* buf, u64 issue) {
+    CycleSlot& at = ring[cycle & (kRing - 1)];
+    if (at.events < kEventsPerCycle) at.event[at.events++] = {stage, &u, buf, issue};
+  }
+  // Queues a memory read at pipeline cycle 5; a neighbour's memory is read at once.
+  void load_from(const Uop& u) {
+    u8* buf = buffer(u.slot);
+    if (eager[u.mem]) {
+      u.load(*this, u, memory_of[u.mem], buf, pipe);
+      return;
+    }
+    CycleSlot& at = ring[(pipe + 4) & (kRing - 1)];
+    if (at.loads < kLoadsPerCycle) at.load[at.loads++] = {&u, memory_of[u.mem], buf, pipe};
+  }
+  void store_to(u8* target, bool now, u64 cycle, const u8* data, u32 size) {
+    if (now) {
+      std::memcpy(target, data, size);
+      return;
+    }
+    CycleSlot& at = ring[cycle & (kRing - 1)];
+    if (at.stores < kStoresPerCycle) at.store[at.stores++] = {target, data, size};
+  }
+
+  // ---- interface of Core
+  Stop run(u64 budget);
+  u64 time() const { return pipe + stalled; }
+  void reset_state();
+  void resume(u64 cycle);
+  void drop_program();
+
+  alignas(64) u8 regs[kRegisterBytes + 64] = {};
+  u64 pipe = 0, stalled = 0;
+  u8* own = nullptr;
+  u8* neighbour[8] = {};
+  const u8* program = nullptr;
+
+  // Addresses of the bundle that issues now.
+  u8* memory_of[3] = {};
+  bool eager[3] = {};
+  u32 new_pointer[3] = {}, new_a[3] = {}, new_b[3] = {};
+
+  // Branch in flight.
+  u32 branch_delay = 0, branch_target = 0;
+  u16 off_lc = 0, off_ls = 0, off_le = 0, off_lr = 0, off_core_id = 0;
+
+  // Words that the array has handed over for the bundle at hand.
+  u32 stream_word = 0, tile_word = 0;
+  bool stream_success = true, stream_write_success = true;
+  u8 cascade_word[64] = {};
+  int release_id = 0;
+  i32 release_amount = 0;
+
+  u64 bypass_cycle = 0;
+  const Uop* bypass_uop = nullptr;
+  const u8* bypass_data = nullptr;
+
+  // Vector pipeline: bit i of vec_live: an operation issued i cycles ago.
+  u32 vec_live = 0;
+  VecEntry vec[kVecRing];
+  MacCache mac_cache[6];  // by unit and whether there is a product
+
+  CoreCounters counters;
+  CoreOptions options;
+  std::vector<Hazard> hazards;
+  std::string fault;  // set by a handler: stop after this bundle
+
+  static constexpr u32 kBufferBytes = 384;
+  static constexpr u32 kBufferSlots = 6;
+  CycleSlot ring[kRing];
+  alignas(64) u8 buffers[kBufferSlots * kRing * kBufferBytes];
+
+  Decoded* current = nullptr;
+  u32 next_pc = 0;  // of the bundle to issue next
+  bool begun = false;  // results of this cycle are visible already, its bundle has not issued
+  u8 sync_done = 0;
+  bool neighbour_ok = false;
+  StopReason waiting = StopReason::kBudget;
+  bool done = false;
+
+ private:
+  template <bool kDiagnose>
+  Stop run_loop(u64 end);
+  template <bool kDiagnose>
+  bool issue(const Decoded& d, Stop& stop);
+  void begin_cycle();
+  void end_cycle();
+  void vec_stage4(VecEntry& entry, u64 issue);
+  void apply(const Commit& entry);
+  bool form_addresses(const Decoded& d, Stop& stop);
+  bool slow_address(const Decoded& d, int k, u32 address, Stop& stop);
+  void form_update(const AddressOp& a, int k);
+  void finish_addresses(const Decoded& d);
+  void write_update(const AddressOp& a, int k);
+  bool next_sync(const Decoded& d, Stop& stop);
+  bool fill_sync_stop(const SyncOp& s, Stop& stop);
+  void run_bypassed(const Uop& u);
+  Decoded* lookup(u32 pc);
+  Stop make_stop(StopReason reason, const Decoded* d) const;
+  Stop make_fault(const std::string& text) const;
+  void drain();
+
+  // Diagnosis
+  struct InFlight {
+    Access access;
+    u64 issue;
+    u32 pc;
+  };
+  std::vector<InFlight> in_flight_;
+  std::vector<bool> defined_;
+  void diagnose(const Decoded& d);
+  void note_hazard(const Hazard& hazard);
+
+  std::vector<Decoded*> index_;  // by pc / 2
+  std::deque<Decoded> bundles_;
+  std::deque<std::vector<Uop>> uops_;
+};
+
+// Decodes the bundle at pc. What cannot be executed comes back as a bundle with a fault text.
+void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::deque<std::vector<Uop>>& uops);
+
+}  // namespace tegula::emu

@@ -1,0 +1,139 @@
+// The vec slot: multiply, accumulate and accumulator operations (semantics: multiply and accumulate). Operands are copied at
+// issue, accumulators are sampled at cycle 4, the result is visible from cycle 6.
+#include "emu/core/binder.h"
+
+namespace tegula::emu {
+
+namespace {
+
+constexpr u8 kProduct = 1, kNegateProduct = 2, kNegateAcc1 = 4, kNegateAcc2 = 8;
+constexpr int kFloat = 0x100;
+
+// a, b: operands; c, d: accumulators; x1: control word; x2: position of the cascade word; imm: operand bytes (s1 low half,
+// s2 high half); mem: MacUnit; mask != 0: no control word (vclr 1, vmov.d 2).
+void issue_vec(Machine& m, const Uop& u) {
+  VecEntry& e = m.vec[m.pipe & (kVecRing - 1)];
+  m.vec_live |= 1;
+  e.uop = &u;
+  e.cascade_position = -1;
+  if (u.mask != 0) {
+    e.fn = u.mask == 1 ? mac_clear : mac_copy;
+    e.conf = 0;
+    ++m.counters.accumulator_ops;
+    return;
+  }
+  const MacUnit unit = static_cast<MacUnit>(u.mem);
+  const bool product = (u.aux & kProduct) != 0;
+  e.conf = m.r(u.x1);
+  MacCache& cache = m.mac_cache[u.mem * 2 + product];
+  if (cache.conf != e.conf || cache.fn == nullptr) [[unlikely]] {
+    std::string why;
+    cache.fn = select_mac(e.conf, unit, product, why);
+    cache.conf = e.conf;
+    if (cache.fn == nullptr) {
+      m.fault = why;
+      m.vec_live &= ~1u;
+      return;
+    }
+  }
+  e.fn = cache.fn;
+  if (u.x2 != kZeroRegister) {
+    e.cascade_position = static_cast<int>(m.r(u.x2) & 3);
+    std::memcpy(e.cascade, m.cascade_word, 64);
+    if (u.dst2 != kNoRegister) m.commit_value(m.pipe, 2, u.dst2, Kind::k32, m.r(u.x2) + 1);
+  }
+  if (!product) {
+    ++m.counters.accumulator_ops;
+    return;
+  }
+  ++m.counters.matrix_ops;
+  const u32 s1_bytes = static_cast<u32>(u.imm) & 0xFFFF, s2_bytes = static_cast<u32>(u.imm) >> 16;
+  std::memcpy(e.s1, m.regs + u.a, 64);
+  if (s1_bytes > 64) std::memcpy(e.s1 + 64, m.regs + u.a + 64, 64);
+  std::memcpy(e.s2, m.regs + u.b, 64);
+  if (s2_bytes > 64) std::memcpy(e.s2 + 64, m.regs + u.b + 64, 64);
+  if (unit == MacUnit::kBlock) {
+    std::memcpy(e.e1, m.regs + e_of_x(u.a), 16);
+    std::memcpy(e.e2, m.regs + e_of_x(u.b), 16);
+  }
+}
+
+// Bytes of elements or mantissas; 0 for the sparse operands, which are not modelled.
+u32 operand_bytes(u32 bits) {
+  switch (bits) {
+    case 512:
+    case 576: return 64;
+    case 1024:
+    case 1152: return 128;
+    default: return 0;
+  }
+}
+
+bool bind_vec(Binder& b) {
+  Uop u = b.make(issue_vec, "dst");
+  u.mask = 0;
+  u.aux = static_cast<u8>(b.arg & 0xFF);
+  u.c = b.has("acc1") ? b.offset("acc1") : kNoRegister;
+  u.d = b.has("acc2") ? b.offset("acc2") : kNoRegister;
+  u.x1 = b.offset("acc");
+  MacUnit unit = MacUnit::kInteger;
+  if (b.arg & kFloat) unit = MacUnit::kBf16;
+  if (b.has("s1")) {
+    const u32 s1 = operand_bytes(b.bits("s1")), s2 = operand_bytes(b.bits("s2"));
+    if (s1 == 0 || s2 == 0) return false;
+    u.a = b.offset("s1");
+    u.b = b.offset("s2");
+    u.imm = static_cast<i32>(s1 | s2 << 16);
+    if (b.bits("s1") == 576 || b.bits("s1") == 1152) unit = MacUnit::kBlock;
+  }
+  u.mem = static_cast<u8>(unit);
+  const char* position = b.has("c") ? "c" : b.has("r") ? "r" : nullptr;
+  if (position != nullptr) {
+    SyncOp s{SyncKind::kCascadeRead};
+    s.condition = register_offset(isa::Reg::crSCDEn);
+    if (b.out.sync_count >= 3) return false;
+    b.out.sync[b.out.sync_count++] = s;
+    u.x2 = b.offset(position);
+    if (b.has("r_out")) u.dst2 = u.x2;
+  }
+  b.push(u);
+  return true;
+}
+
+bool bind_plain(Binder& b) {
+  Uop u = b.make(issue_vec, "dst");
+  u.mask = static_cast<u32>(b.arg);
+  u.c = b.has("acc1") ? b.offset("acc1") : kNoRegister;
+  u.d = kNoRegister;
+  b.push(u);
+  return true;
+}
+
+constexpr Family kFamilies[] = {
+    {"vmul", bind_vec, kProduct},
+    {"vnegmul", bind_vec, kProduct | kNegateProduct},
+    {"vmac", bind_vec, kProduct},
+    {"vmsc", bind_vec, kProduct | kNegateProduct},
+    {"vaddmac", bind_vec, kProduct},
+    {"vaddmsc", bind_vec, kProduct | kNegateProduct},
+    {"vadd", bind_vec, 0},
+    {"vsub", bind_vec, kNegateAcc2},
+    {"vneg", bind_vec, kNegateAcc1},
+    {"vmul.f", bind_vec, kFloat | kProduct},
+    {"vnegmul.f", bind_vec, kFloat | kProduct | kNegateProduct},
+    {"vmac.f", bind_vec, kFloat | kProduct},
+    {"vmsc.f", bind_vec, kFloat | kProduct | kNegateProduct},
+    {"vaddmac.f", bind_vec, kFloat | kProduct},
+    {"vaddmsc.f", bind_vec, kFloat | kProduct | kNegateProduct},
+    {"vadd.f", bind_vec, kFloat},
+    {"vsub.f", bind_vec, kFloat | kNegateAcc2},
+    {"vneg.f", bind_vec, kFloat | kNegateAcc1},
+    {"vclr", bind_plain, 1},
+    {"vmov.d", bind_plain, 2},
+};
+
+}  // namespace
+
+std::span<const Family> matrix_families() { return kFamilies; }
+
+}  // namespace tegula::emu

@@ -1,0 +1,177 @@
+// Plain loads and stores, partial-word stores and table look-ups (semantics: memory, address generation). Addresses are
+// formed by the bundle before its slots run; here the data moves at its pipeline cycle.
+#include "emu/core/binder.h"
+#include "emu/core/text.h"
+
+namespace tegula::emu {
+
+namespace {
+
+constexpr u8 kLoadCycle = 5;   // memory cycle of every load
+constexpr u8 kLateSource = 7;  // a partial-word store reads its data here
+
+// ---------------------------------------------------------------- loads
+
+void run_load(Machine& m, const Uop& u) {
+  ++m.counters.loads;
+  m.load_from(u);
+}
+
+template <typename T>
+void load_scalar(Machine& m, const Uop& u, const u8* source, u8*, u64 issue) {
+  m.commit_value(issue, u.latency, u.dst, Kind::k32, static_cast<u32>(load_le<T>(source)) & u.mask);
+}
+
+template <u32 size>
+void load_bytes(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
+  std::memcpy(buf, source, size);
+  m.commit_data(u, issue, buf);
+}
+
+bool bind_load(Binder& b) {
+  Uop u = b.make(run_load, "dst");
+  switch (u.kind) {
+    case Kind::k32: u.load = load_scalar<u32>; break;
+    case Kind::k128: u.load = load_bytes<16>; break;
+    case Kind::k256: u.load = load_bytes<32>; break;
+    case Kind::k512: u.load = load_bytes<64>; break;
+    default: return false;
+  }
+  const u32 size = bytes_of(u.kind);
+  if (!b.add_address(u, size, size, false)) return false;
+  b.push(u);
+  return true;
+}
+
+template <typename T>
+bool bind_small_load(Binder& b) {
+  Uop u = b.make(run_load, "dst");
+  u.load = load_scalar<T>;
+  if (!b.add_address(u, sizeof(T), sizeof(T), false)) return false;
+  b.push(u);
+  return true;
+}
+
+// 128 bits into the low half of a w register; the upper half keeps its value. Assumption: not documented.
+bool bind_load_128(Binder& b) {
+  Uop u = b.make(run_load, "dst");
+  u.kind = Kind::k128;
+  u.load = load_bytes<16>;
+  if (!b.add_address(u, 16, 16, false)) return false;
+  b.push(u);
+  return true;
+}
+
+// ---------------------------------------------------------------- stores
+
+void store_now(Machine& m, const Uop& u, const u8* data) {
+  ++m.counters.stores;
+  m.store_to(m.memory_of[u.mem], m.eager[u.mem], m.pipe + u.latency - 1, data, u.size);
+}
+
+template <u32 size>
+void run_store(Machine& m, const Uop& u) {
+  u8* buf = m.buffer(u.slot);
+  std::memcpy(buf, m.regs + u.a, size);
+  store_now(m, u, buf);
+}
+
+bool add_store(Binder& b, u32 size, Handler run) {
+  Uop u = b.make(run);
+  u.a = b.offset("src");
+  u.latency = b.timing.memory_last;
+  if (!b.add_address(u, size, size, true)) return false;
+  b.push(u);
+  return true;
+}
+
+bool bind_store(Binder& b) {
+  switch (kind_of(b.reg("src"))) {
+    case Kind::k32: return add_store(b, 4, run_store<4>);
+    case Kind::k128: return add_store(b, 16, run_store<16>);
+    case Kind::k256: return add_store(b, 32, run_store<32>);
+    case Kind::k512: return add_store(b, 64, run_store<64>);
+    default: return false;
+  }
+}
+
+bool bind_store_128(Binder& b) { return add_store(b, 16, run_store<16>); }
+
+// st.s8 / st.s16: the data is read at cycle 7, memory is written at cycle 11.
+struct PartialStore {
+  u8* target;
+  u8 value[4];
+  bool eager;
+};
+
+bool bind_partial_store(Binder& b) {
+  Uop u = b.make([](Machine& m, const Uop& v) {
+    ++m.counters.stores;
+    u8* buf = m.buffer(v.slot);
+    store_le(buf, PartialStore{m.memory_of[v.mem], {}, m.eager[v.mem]});
+    m.event_at(m.pipe + kLateSource - 1, v.stage, v, buf, m.pipe);
+  });
+  u.stage = [](Machine& m, const Uop& v, u8* buf, u64 issue) {
+    const PartialStore store = load_le<PartialStore>(buf);
+    u8* data = buf + offsetof(PartialStore, value);
+    store_le<u32>(data, m.r(v.a));
+    m.store_to(store.target, store.eager, issue + v.latency - 1, data, v.size);
+  };
+  u.a = b.offset("src");
+  u.latency = b.timing.memory_last;
+  if (!b.add_address(u, static_cast<u32>(b.arg), static_cast<u32>(b.arg), true)) return false;
+  b.push(u);
+  return true;
+}
+
+// ---------------------------------------------------------------- table look-ups
+
+constexpr int kHigh = 256;  // lanes 4..7 of the source
+
+// Four 64-bit reads at addresses taken from a w register; odd ones come from the second copy of the table, 16 bytes on.
+bool bind_lookup(Binder& b) {
+  Uop u = b.make(
+      [](Machine& m, const Uop& v) {
+        ++m.counters.loads;
+        u8* buf = m.buffer(v.slot);
+        for (u32 i = 0; i < 4; ++i) {
+          const u32 lane = m.r(static_cast<u16>(v.a + 4 * i));
+          const u32 address = ((lane & ~v.mask) | (i & 1 ? 0x10 : 0)) & 0xFFFFF;
+          const u32 window = address >> 16;
+          const u8* memory = window == kOwnWindow ? m.own : window >= 4 && window < 7 ? m.neighbour[window] : nullptr;
+          if (memory == nullptr || (address & 0xFFFF) > kCoreDataBytes - 8) {
+            m.fault = "table look-up at " + hex_text(address) + " is outside data memory";
+            return;
+          }
+          store_le<const u8*>(buf + 64 + 8 * i, memory + (address & 0xFFFF));
+        }
+        m.event_at(m.pipe + kLoadCycle - 1, v.stage, v, buf, m.pipe);
+      },
+      "dst");
+  u.stage = [](Machine& m, const Uop& v, u8* buf, u64 issue) {
+    for (u32 i = 0; i < 4; ++i) std::memcpy(buf + 8 * i, load_le<const u8*>(buf + 64 + 8 * i), 8);
+    m.commit_data(v, issue, buf);
+  };
+  u.a = static_cast<u16>(b.offset("src") + (b.arg & kHigh ? 16 : 0));
+  u.mask = static_cast<u32>(b.arg & 0xFF);
+  b.push(u);
+  return true;
+}
+
+constexpr Family kFamilies[] = {
+    {"lda", bind_load},           {"vlda", bind_load},          {"vldb", bind_load},
+    {"lda.s8", bind_small_load<i8>},   {"lda.u8", bind_small_load<u8>},
+    {"lda.s16", bind_small_load<i16>}, {"lda.u16", bind_small_load<u16>},
+    {"vlda.128", bind_load_128},  {"vldb.128", bind_load_128},
+    {"st", bind_store},           {"vst", bind_store},          {"vst.128", bind_store_128},
+    {"st.s8", bind_partial_store, 1},  {"st.s16", bind_partial_store, 2},
+    {"vldb.4x16.lo", bind_lookup, 3},  {"vldb.4x16.hi", bind_lookup, 3 | kHigh},
+    {"vldb.4x32.lo", bind_lookup, 7},  {"vldb.4x32.hi", bind_lookup, 7 | kHigh},
+    {"vldb.4x64.lo", bind_lookup, 15}, {"vldb.4x64.hi", bind_lookup, 15 | kHigh},
+};
+
+}  // namespace
+
+std::span<const Family> memory_families() { return kFamilies; }
+
+}  // namespace tegula::emu
