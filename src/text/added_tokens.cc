@@ -8,7 +8,9 @@
 namespace tegula::text {
 namespace {
 
-bool is_space(u32 code_point) { return (unicode_class(code_point) & kSpace) != 0; }
+bool is_space(u32 code_point) {
+  return (unicode_class(code_point) & kSpace) != 0;
+}
 
 // Where the white space that ends at `end` begins, not before `floor`. The text is valid UTF-8.
 u64 spaces_before(std::string_view text, u64 end, u64 floor) {
@@ -41,7 +43,8 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
       if (next == 0) {
         next = static_cast<u32>(nodes_.size());
         auto& children = nodes_[node].children;
-        children.insert(std::lower_bound(children.begin(), children.end(), std::pair<u8, u32>(byte, 0)), {byte, next});
+        children.insert(std::lower_bound(children.begin(), children.end(), std::pair<u8, u32>(byte, 0)),
+                        {byte, next});
         nodes_.emplace_back();
       }
       node = next;

@@ -74,7 +74,9 @@ class Bpe final : public Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> make(BpeSpec spec);
 
   std::vector<i32> encode(std::string_view utf8, bool add_special) const override;
-  std::string token_bytes(i32 id, bool) const override { return known(id) ? bytes_[index(id)] : std::string(); }
+  std::string token_bytes(i32 id, bool) const override {
+    return known(id) ? bytes_[index(id)] : std::string();
+  }
   std::string_view token_text(i32 id) const override {
     return known(id) ? std::string_view(spec_.tokens[index(id)]) : std::string_view();
   }
@@ -214,7 +216,8 @@ Result<void> Bpe::collect_merges() {
     const std::string_view merge = spec_.merges[rank];
     const size_t space = merge.find(' ', 1);
     auto broken = [&](const std::string& why) {
-      return fail(Code::kCorrupt, "tokenizer: merge " + std::to_string(rank) + " '" + sanitize_utf8(merge) + "' " + why);
+      return fail(Code::kCorrupt,
+                  "tokenizer: merge " + std::to_string(rank) + " '" + sanitize_utf8(merge) + "' " + why);
     };
     if (space == merge.npos) return broken("has no space, expected 'left right'");
     const std::string_view left = merge.substr(0, space);
@@ -309,8 +312,8 @@ void Bpe::merge_symbols(Scratch& scratch) const {
     Scratch::Symbol& left = symbols[index(best.at)];
     if (!left.alive || left.next < 0) continue;
     Scratch::Symbol& right = symbols[index(left.next)];
-    // A candidate is stale when its symbols have changed. The reference compares results, not pairs: two ways to
-    // build one token count as the same.
+    // A candidate is stale when its symbols have changed. The reference compares results, not pairs: two ways
+    // to build one token count as the same.
     if (merges_.get(left.id, right.id).result != best.result) continue;
     left.id = best.result;
     right.alive = false;
@@ -323,6 +326,8 @@ void Bpe::merge_symbols(Scratch& scratch) const {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> make_bpe(BpeSpec spec) { return Bpe::make(std::move(spec)); }
+Result<std::unique_ptr<Tokenizer>> make_bpe(BpeSpec spec) {
+  return Bpe::make(std::move(spec));
+}
 
 }  // namespace tegula::text

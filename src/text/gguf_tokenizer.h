@@ -11,8 +11,8 @@
 
 namespace tegula::text {
 
-// Reads tokenizer.ggml.*. Copies everything: the file may be closed afterwards. kNotFound where the file has no
-// tokenizer; kUnsupported, naming it, for tokenizer models other than "gpt2" (byte-level BPE).
+// Reads tokenizer.ggml.*. Copies everything: the file may be closed afterwards. kNotFound where the file has
+// no tokenizer; kUnsupported, naming it, for tokenizer models other than "gpt2" (byte-level BPE).
 Result<BpeSpec> bpe_spec_from_gguf(const format::Gguf& file);
 Result<std::unique_ptr<Tokenizer>> from_gguf(const format::Gguf& file);
 

@@ -1,4 +1,5 @@
-// A hash table from a pair of token ids to the rank and the result of their merge; built once, then only read.
+// A hash table from a pair of token ids to the rank and the result of their merge; built once, then only
+// read.
 #pragma once
 
 #include <vector>
@@ -39,7 +40,9 @@ class PairTable {
     Merge merge;
   };
 
-  static u64 key_of(i32 left, i32 right) { return static_cast<u64>(static_cast<u32>(left)) << 32 | static_cast<u32>(right); }
+  static u64 key_of(i32 left, i32 right) {
+    return static_cast<u64>(static_cast<u32>(left)) << 32 | static_cast<u32>(right);
+  }
 
   // The slot that holds `key`, or the empty one where it belongs.
   u64 find(u64 key) const {

@@ -58,7 +58,8 @@ u64 contraction(const Characters& c, u64 at, u64 end, bool any_case) {
   if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
   if (at + 2 >= end) return 0;
   const u32 second = letter(at + 2);
-  const bool two = (first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l');
+  const bool two =
+      (first == 'r' && second == 'e') || (first == 'v' && second == 'e') || (first == 'l' && second == 'l');
   return two ? 3 : 0;
 }
 
@@ -109,7 +110,8 @@ u64 alternate(u64 at, u64 end, Predicate holds) {
 
 bool default_symbol(const Characters& c, u64 i) {
   constexpr std::string_view kSymbols = "$+<=>^~|";
-  return c.is(i, kPunctuation) || (c.code[i] < 0x80 && kSymbols.find(static_cast<char>(c.code[i])) != kSymbols.npos);
+  return c.is(i, kPunctuation) ||
+         (c.code[i] < 0x80 && kSymbols.find(static_cast<char>(c.code[i])) != kSymbols.npos);
 }
 
 bool three_digits(const Characters& c, u64 at, u64 end) {
@@ -137,9 +139,11 @@ std::vector<u64> stage(const std::vector<u64>& ends, Next next) {
 }
 
 std::vector<u64> split_default(const Characters& c, std::vector<u64> ends) {
-  ends = stage(ends, [&](u64 at, u64 end) { return alternate(at, end, [&](u64 i) { return default_symbol(c, i); }); });
+  ends = stage(
+      ends, [&](u64 at, u64 end) { return alternate(at, end, [&](u64 i) { return default_symbol(c, i); }); });
   ends = stage(ends, [&](u64 at, u64 end) { return gpt2_match(c, at, end); });
-  ends = stage(ends, [&](u64 at, u64 end) { return alternate(at, end, [&](u64 i) { return c.is_number(i); }); });
+  ends =
+      stage(ends, [&](u64 at, u64 end) { return alternate(at, end, [&](u64 i) { return c.is_number(i); }); });
   return stage(ends, [&](u64 at, u64 end) { return three_digits_match(c, at, end); });
 }
 

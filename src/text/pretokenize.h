@@ -1,5 +1,5 @@
-// Cuts text into the pieces inside which byte-pair merges happen. Each kind does what a published regular expression
-// (or a chain of them) does; they are written by hand, since each is a few character classes.
+// Cuts text into the pieces inside which byte-pair merges happen. Each kind does what a published regular
+// expression (or a chain of them) does; they are written by hand, since each is a few character classes.
 #pragma once
 
 #include <string_view>

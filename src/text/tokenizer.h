@@ -27,11 +27,13 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // Bytes that are not UTF-8 become U+FFFD, one for each maximal subpart, as in Python's errors="replace". Special
-  // tokens written in the text become their ids. `add_special` adds what the model wants around a text (BOS, [CLS] ...).
+  // Bytes that are not UTF-8 become U+FFFD, one for each maximal subpart, as in Python's errors="replace".
+  // Special tokens written in the text become their ids. `add_special` adds what the model wants around a
+  // text (BOS, [CLS] ...).
   virtual std::vector<i32> encode(std::string_view utf8, bool add_special) const = 0;
 
-  // The bytes that `id` adds to a text; `first`: it is the first token that shows. Ids out of range add nothing.
+  // The bytes that `id` adds to a text; `first`: it is the first token that shows. Ids out of range add
+  // nothing.
   virtual std::string token_bytes(i32 id, bool first) const = 0;
 
   // The token as the vocabulary writes it; empty for an id out of range.
@@ -48,12 +50,13 @@ class Tokenizer {
   std::string decode(std::span<const i32> ids, bool skip_special) const;
 };
 
-// Decodes token by token and gives out only text that no later token can change. The concatenation of all push() and
-// finish() results equals Tokenizer::decode of all ids.
+// Decodes token by token and gives out only text that no later token can change. The concatenation of all
+// push() and finish() results equals Tokenizer::decode of all ids.
 class StreamDecoder {
  public:
   // The tokenizer must outlive the decoder.
-  StreamDecoder(const Tokenizer& tokenizer, bool skip_special) : tokenizer_(&tokenizer), skip_special_(skip_special) {}
+  StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
+      : tokenizer_(&tokenizer), skip_special_(skip_special) {}
 
   std::string push(i32 id);
   std::string finish();  // what was held back, an incomplete character as U+FFFD

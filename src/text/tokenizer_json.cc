@@ -27,8 +27,12 @@ struct Surroundings {
   std::optional<i32> pad;
 };
 
-Error corrupt(const std::string& what) { return fail(Code::kCorrupt, "tokenizer.json: " + what); }
-Error unsupported(const std::string& what) { return fail(Code::kUnsupported, "tokenizer.json: " + what + " is not supported"); }
+Error corrupt(const std::string& what) {
+  return fail(Code::kCorrupt, "tokenizer.json: " + what);
+}
+Error unsupported(const std::string& what) {
+  return fail(Code::kUnsupported, "tokenizer.json: " + what + " is not supported");
+}
 
 // The member `key`, or null where it is missing or `object` is no object.
 const Json& member(const Json& object, const char* key) {
@@ -48,7 +52,9 @@ bool flag_of(const Json& object, const char* key, bool fallback = false) {
   return value.is_boolean() ? value.get<bool>() : fallback;
 }
 
-std::string type_of(const Json& object) { return text_of(object, "type", "(none)"); }
+std::string type_of(const Json& object) {
+  return text_of(object, "type", "(none)");
+}
 
 Result<i32> token_index(const Json& value, const std::string& where) {
   if (value.is_number_integer() || value.is_number_unsigned()) {
@@ -60,12 +66,13 @@ Result<i32> token_index(const Json& value, const std::string& where) {
 
 Result<Json> parse(ByteSpan bytes, const char* name) {
   if (bytes.size() > kMaxBytes) {
-    return fail(Code::kCorrupt, std::string(name) + ": " + std::to_string(bytes.size()) + " bytes, expected at most " +
-                                    std::to_string(kMaxBytes));
+    return fail(Code::kCorrupt, std::string(name) + ": " + std::to_string(bytes.size()) +
+                                    " bytes, expected at most " + std::to_string(kMaxBytes));
   }
   Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
-    return fail(Code::kCorrupt, std::string(name) + ": is not a JSON object; the file is damaged or of another kind");
+    return fail(Code::kCorrupt,
+                std::string(name) + ": is not a JSON object; the file is damaged or of another kind");
   }
   return json;
 }
@@ -77,9 +84,11 @@ Result<void> read_added(const Json& root, std::vector<AddedToken>& out) {
   for (const Json& entry : list) {
     AddedToken token;
     token.content = text_of(entry, "content");
-    if (token.content.empty()) return corrupt("added_tokens: entry " + std::to_string(out.size()) + " has no content");
+    if (token.content.empty())
+      return corrupt("added_tokens: entry " + std::to_string(out.size()) + " has no content");
     TRY_ASSIGN(token.id, token_index(member(entry, "id"), "added token '" + token.content + "'"));
-    if (flag_of(entry, "single_word")) return unsupported("single_word of added token '" + token.content + "'");
+    if (flag_of(entry, "single_word"))
+      return unsupported("single_word of added token '" + token.content + "'");
     token.special = flag_of(entry, "special");
     token.lstrip = flag_of(entry, "lstrip");
     token.rstrip = flag_of(entry, "rstrip");
@@ -94,11 +103,13 @@ Result<std::vector<std::string>> read_tokens(const Json& model, const std::vecto
   const Json& vocab = member(model, "vocab");
   if (!vocab.is_object() || vocab.empty()) return corrupt("model.vocab is not a table of tokens");
   const i64 count = static_cast<i64>(vocab.size() + added.size());
-  const i64 limit = std::min<i64>(kMaxTokens, count * 4 + 1024);  // holes are rare; a lone large id would waste memory
+  const i64 limit =
+      std::min<i64>(kMaxTokens, count * 4 + 1024);  // holes are rare; a lone large id would waste memory
   std::vector<std::string> tokens;
   auto put = [&](i32 id, const std::string& text) -> Result<void> {
     if (id >= limit) {
-      return corrupt("token '" + text + "' has id " + std::to_string(id) + " in a vocabulary of " + std::to_string(count));
+      return corrupt("token '" + text + "' has id " + std::to_string(id) + " in a vocabulary of " +
+                     std::to_string(count));
     }
     if (static_cast<size_t>(id) >= tokens.size()) tokens.resize(static_cast<size_t>(id) + 1);
     tokens[static_cast<size_t>(id)] = text;
@@ -125,13 +136,15 @@ Result<void> read_template(const Json& post, Surroundings& out) {
   bool after = false;
   for (const Json& item : single) {
     if (!member(item, "Sequence").is_null()) {
-      if (after || text_of(member(item, "Sequence"), "id") != "A") return unsupported("a template of several sequences");
+      if (after || text_of(member(item, "Sequence"), "id") != "A")
+        return unsupported("a template of several sequences");
       after = true;
       continue;
     }
     const std::string name = text_of(member(item, "SpecialToken"), "id");
     const Json& ids = member(member(member(post, "special_tokens"), name.c_str()), "ids");
-    if (name.empty() || !ids.is_array()) return corrupt("post_processor: special token '" + name + "' has no ids");
+    if (name.empty() || !ids.is_array())
+      return corrupt("post_processor: special token '" + name + "' has no ids");
     for (const Json& value : ids) {
       TRY_ASSIGN(const i32 id, token_index(value, "post_processor: '" + name + "'"));
       (after ? out.suffix : out.prefix).push_back(id);
@@ -145,7 +158,8 @@ Result<void> read_template(const Json& post, Surroundings& out) {
 Result<void> read_cls_sep(const Json& post, Surroundings& out) {
   for (const char* key : {"cls", "sep"}) {
     const Json& pair = member(post, key);
-    if (!pair.is_array() || pair.size() != 2) return corrupt(std::string("post_processor.") + key + " is not [text, id]");
+    if (!pair.is_array() || pair.size() != 2)
+      return corrupt(std::string("post_processor.") + key + " is not [text, id]");
     TRY_ASSIGN(const i32 id, token_index(pair[1], std::string("post_processor.") + key));
     (key[0] == 'c' ? out.prefix : out.suffix).push_back(id);
   }
@@ -193,9 +207,11 @@ Result<Surroundings> read_surroundings(const Json& root, ByteSpan config_bytes) 
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kLlamaPattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kQwen2Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 Result<std::string> split_name(const Json& split) {
   const std::string pattern = text_of(member(split, "pattern"), "Regex");
@@ -217,10 +233,12 @@ Result<std::string> bpe_pre_name(const Json& pre) {
   } else {
     steps.push_back(pre);
   }
-  if (steps.empty() || steps.size() > 2) return unsupported("pre_tokenizer of " + std::to_string(steps.size()) + " steps");
+  if (steps.empty() || steps.size() > 2)
+    return unsupported("pre_tokenizer of " + std::to_string(steps.size()) + " steps");
   const Json& last = steps.back();
   if (type_of(last) != "ByteLevel") return unsupported("pre_tokenizer '" + type_of(last) + "' for BPE");
-  if (flag_of(last, "add_prefix_space", true)) return unsupported("pre_tokenizer ByteLevel with add_prefix_space");
+  if (flag_of(last, "add_prefix_space", true))
+    return unsupported("pre_tokenizer ByteLevel with add_prefix_space");
   const bool regex = flag_of(last, "use_regex", true);
   if (steps.size() == 1 && regex) return std::string("gpt-2");
   if (steps.size() == 1) return unsupported("pre_tokenizer ByteLevel without use_regex");
@@ -249,7 +267,8 @@ Result<std::vector<std::string>> read_merges(const Json& list) {
     } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
       out.push_back(merge[0].get<std::string>() + " " + merge[1].get<std::string>());
     } else {
-      return corrupt("model.merges: entry " + std::to_string(out.size()) + " is neither text nor a pair of texts");
+      return corrupt("model.merges: entry " + std::to_string(out.size()) +
+                     " is neither text nor a pair of texts");
     }
   }
   return out;
@@ -284,7 +303,8 @@ Result<std::unique_ptr<Tokenizer>> read_bpe(const Json& root, Surroundings aroun
 }
 
 Result<void> read_bert_normalizer(const Json& normalizer, WordPieceSpec& spec) {
-  if (type_of(normalizer) != "BertNormalizer") return unsupported("normalizer '" + type_of(normalizer) + "' for WordPiece");
+  if (type_of(normalizer) != "BertNormalizer")
+    return unsupported("normalizer '" + type_of(normalizer) + "' for WordPiece");
   spec.clean_text = flag_of(normalizer, "clean_text", true);
   spec.space_ideographs = flag_of(normalizer, "handle_chinese_chars", true);
   spec.lowercase = flag_of(normalizer, "lowercase", true);
@@ -304,7 +324,8 @@ Result<std::unique_ptr<Tokenizer>> read_wordpiece(const Json& root, Surroundings
   const Json& model = member(root, "model");
   spec.unk_token = text_of(model, "unk_token", "[UNK]");
   spec.continuation = text_of(model, "continuing_subword_prefix", "##");
-  if (text_of(decoder, "prefix", "##") != spec.continuation) return unsupported("a decoder prefix unlike the model's");
+  if (text_of(decoder, "prefix", "##") != spec.continuation)
+    return unsupported("a decoder prefix unlike the model's");
   const Json& longest = member(model, "max_input_chars_per_word");
   if (longest.is_number_unsigned()) spec.max_word_chars = longest.get<u64>();
   spec.tokens = std::move(around.tokens);
@@ -324,7 +345,8 @@ Result<std::unique_ptr<Tokenizer>> from_tokenizer_json(ByteSpan json, ByteSpan c
   std::string type = type_of(member(root, "model"));
   // Old files do not name the type; the members tell.
   if (type == "(none)" && member(member(root, "model"), "merges").is_array()) type = "BPE";
-  if (type == "(none)" && !member(member(root, "model"), "max_input_chars_per_word").is_null()) type = "WordPiece";
+  if (type == "(none)" && !member(member(root, "model"), "max_input_chars_per_word").is_null())
+    type = "WordPiece";
   if (type != "BPE" && type != "WordPiece") {
     return fail(Code::kUnsupported,
                 "tokenizer.json: model '" + type + "' is not supported; known: BPE (byte-level), WordPiece");

@@ -45,9 +45,8 @@ std::vector<u8> expand_classes() {
 
 std::string normalize(std::string_view text, utf8proc_option_t options) {
   utf8proc_uint8_t* raw = nullptr;
-  const utf8proc_ssize_t size =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
-                   &raw, options);
+  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                             static_cast<utf8proc_ssize_t>(text.size()), &raw, options);
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(raw, &std::free);
   if (size < 0) return std::string(text);
   return std::string(reinterpret_cast<const char*>(raw), static_cast<size_t>(size));
@@ -76,10 +75,16 @@ void append_lower(std::string& out, u32 c) {
     out += "i\u0307";
     return;
   }
-  const auto* newer = std::lower_bound(std::begin(kLower), std::end(kLower), c,
-                                       [](const LowerPair& p, u32 code_point) { return p.upper < code_point; });
+  const auto* newer =
+      std::lower_bound(std::begin(kLower), std::end(kLower), c,
+                       [](const LowerPair& p, u32 code_point) { return p.upper < code_point; });
   const bool listed = newer != std::end(kLower) && newer->upper == c;
-  append_utf8(out, listed ? newer->lower : static_cast<u32>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+  append_utf8(out,
+              listed ? newer->lower : static_cast<u32>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+}
+
+void append_upper(std::string& out, u32 c) {
+  append_utf8(out, static_cast<u32>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
 }
 
 std::string to_nfc(std::string_view text) {

@@ -1,4 +1,5 @@
-// UTF-8: decoding with replacement of bad bytes as in Python's errors="replace", encoding, and what can be cut off a stream.
+// UTF-8: decoding with replacement of bad bytes as in Python's errors="replace", encoding, and what can be
+// cut off a stream.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@ constexpr u32 kReplacement = 0xFFFD;
 
 struct Decoded {
   u32 code_point = kReplacement;
-  u32 length = 1;       // bytes consumed, at least 1
-  bool valid = false;   // false: code_point is U+FFFD for a maximal subpart of a bad sequence
+  u32 length = 1;        // bytes consumed, at least 1
+  bool valid = false;    // false: code_point is U+FFFD for a maximal subpart of a bad sequence
   bool cut_off = false;  // the bad sequence could still become valid with more bytes
 };
 

@@ -13,7 +13,9 @@ namespace {
 
 constexpr u64 kMaxTokens = u64{4} << 20;
 
-bool has_class(u32 code_point, u8 bits) { return (unicode_class(code_point) & bits) != 0; }
+bool has_class(u32 code_point, u8 bits) {
+  return (unicode_class(code_point) & bits) != 0;
+}
 
 // Calls visit(code point) for each character of valid UTF-8.
 template <typename Visit>
@@ -90,8 +92,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 // The reference's tidying of English text, which it applies to one token at a time.
 void tidy(std::string& text) {
   constexpr std::pair<std::string_view, std::string_view> kRules[] = {
-      {" .", "."},     {" ?", "?"},     {" !", "!"},           {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
-      {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : kRules) replace_all(text, from, to);
 }
 
@@ -127,7 +129,7 @@ class WordPiece final : public Tokenizer {
   std::vector<bool> special_;
   std::unordered_map<std::string_view, i32> ids_;    // views into spec_.tokens
   std::unordered_map<i32, std::string> normalized_;  // added tokens that decode to their normalized form
-  u64 longest_token_ = 0;                          // bytes
+  u64 longest_token_ = 0;                            // bytes
   AddedTokens raw_added_;
   AddedTokens normalized_added_;
 };
@@ -139,7 +141,8 @@ Result<std::unique_ptr<Tokenizer>> WordPiece::make(WordPieceSpec spec) {
   out->collect();
   const auto unk = out->token_id(out->spec_.unk_token);
   if (!unk) {
-    return fail(Code::kCorrupt, "tokenizer: unknown token '" + out->spec_.unk_token + "' is not in the vocabulary");
+    return fail(Code::kCorrupt,
+                "tokenizer: unknown token '" + out->spec_.unk_token + "' is not in the vocabulary");
   }
   out->unk_ = *unk;
   return std::unique_ptr<Tokenizer>(std::move(out));
@@ -216,7 +219,8 @@ std::vector<i32> WordPiece::encode(std::string_view utf8, bool add_special) cons
   return out;
 }
 
-// The longest token that `rest` starts with; a token boundary is a character boundary because tokens are UTF-8.
+// The longest token that `rest` starts with; a token boundary is a character boundary because tokens are
+// UTF-8.
 std::optional<i32> WordPiece::longest_part(std::string_view rest, bool first, u64& length) const {
   std::string key = first ? std::string() : spec_.continuation;
   const u64 prefix = key.size();
@@ -267,6 +271,8 @@ std::string WordPiece::token_bytes(i32 id, bool first) const {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> make_wordpiece(WordPieceSpec spec) { return WordPiece::make(std::move(spec)); }
+Result<std::unique_ptr<Tokenizer>> make_wordpiece(WordPieceSpec spec) {
+  return WordPiece::make(std::move(spec));
+}
 
 }  // namespace tegula::text

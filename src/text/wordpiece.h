@@ -1,4 +1,5 @@
-// WordPiece, the tokenizer of BERT: words from the BERT normalizer and pre-tokenizer, cut greedily into the longest known parts.
+// WordPiece, the tokenizer of BERT: words from the BERT normalizer and pre-tokenizer, cut greedily into the
+// longest known parts.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@ struct WordPieceSpec {
   std::string continuation = "##";  // prefix of parts that do not start a word
   u64 max_word_chars = 100;         // a longer word becomes unk_token
 
-  bool clean_text = true;             // drop control characters, make every white space a space
-  bool space_ideographs = true;       // spaces around CJK ideographs
+  bool clean_text = true;        // drop control characters, make every white space a space
+  bool space_ideographs = true;  // spaces around CJK ideographs
   bool lowercase = true;
   std::optional<bool> strip_accents;  // unset: as lowercase
 

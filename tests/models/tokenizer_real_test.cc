@@ -1,12 +1,13 @@
-// The tokenizers of two published models against tables of the reference library (tools/golden/tokenizer_tables.py).
+// The tokenizers of two published models against tables of the reference library
+// (tools/golden/tokenizer_tables.py).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
-#include "text/golden_table.h"
 #include "text/gguf_tokenizer.h"
+#include "text/golden_table.h"
 #include "text/tokenizer_json.h"
 #include "text/utf8.h"
 
@@ -24,11 +25,12 @@ bool models_required() {
   return value != nullptr && std::string(value) == "1";
 }
 
-// Without the model file a test is skipped, or fails where TEGULA_REQUIRE_MODELS=1 says that models must be there.
-#define NEED_MODEL(path)                                                     \
-  if (!std::filesystem::exists(path)) {                                      \
-    ASSERT_FALSE(models_required()) << path << " is missing";                \
-    GTEST_SKIP() << path << " is missing; set TEGULA_MODEL_DIR";             \
+// Without the model file a test is skipped, or fails where TEGULA_REQUIRE_MODELS=1 says that models must be
+// there.
+#define NEED_MODEL(path)                                         \
+  if (!std::filesystem::exists(path)) {                          \
+    ASSERT_FALSE(models_required()) << path << " is missing";    \
+    GTEST_SKIP() << path << " is missing; set TEGULA_MODEL_DIR"; \
   }
 
 TEST(TokenizerReal, SmolLm2) {

@@ -23,7 +23,8 @@ std::vector<std::string> pieces(PreTokenizer kind, std::string_view text) {
 using Pieces = std::vector<std::string>;
 
 TEST(PreTokenize, Gpt2KeepsOneSpaceForTheNextWord) {
-  EXPECT_EQ(pieces(PreTokenizer::kGpt2, "it's  a\n\nb 12"), (Pieces{"it", "'s", " ", " a", "\n", "\n", "b", " 12"}));
+  EXPECT_EQ(pieces(PreTokenizer::kGpt2, "it's  a\n\nb 12"),
+            (Pieces{"it", "'s", " ", " a", "\n", "\n", "b", " 12"}));
 }
 
 TEST(PreTokenize, SmollmIsolatesEveryDigit) {
@@ -31,7 +32,8 @@ TEST(PreTokenize, SmollmIsolatesEveryDigit) {
 }
 
 TEST(PreTokenize, LlamaTakesNumbersInThrees) {
-  EXPECT_EQ(pieces(PreTokenizer::kLlamaBpe, "I'LL 12345!\n\nx"), (Pieces{"I", "'LL", " ", "123", "45", "!\n\n", "x"}));
+  EXPECT_EQ(pieces(PreTokenizer::kLlamaBpe, "I'LL 12345!\n\nx"),
+            (Pieces{"I", "'LL", " ", "123", "45", "!\n\n", "x"}));
 }
 
 TEST(PreTokenize, DefaultSplitsSymbolsAndThreeDigits) {
@@ -42,8 +44,9 @@ TEST(PreTokenize, RefusesUnknownNames) {
   const auto result = pre_tokenizer_by_name("deepseek-llm");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, Code::kUnsupported);
-  EXPECT_EQ(result.error().message, "tokenizer: pre-tokenizer 'deepseek-llm' is not supported; known: gpt-2, smollm, "
-                                    "llama-bpe, qwen2, default");
+  EXPECT_EQ(result.error().message,
+            "tokenizer: pre-tokenizer 'deepseek-llm' is not supported; known: gpt-2, smollm, "
+            "llama-bpe, qwen2, default");
 }
 
 class TinyBpe : public testing::TestWithParam<std::pair<const char*, size_t>> {};
@@ -62,8 +65,9 @@ TEST_P(TinyBpe, AgreesWithTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(PreTokenizers, TinyBpe,
-                         testing::Values(std::pair("gpt-2", 1), std::pair("smollm", 2), std::pair("llama-bpe", 3),
-                                         std::pair("qwen2", 4), std::pair("default", 5)));
+                         testing::Values(std::pair("gpt-2", 1), std::pair("smollm", 2),
+                                         std::pair("llama-bpe", 3), std::pair("qwen2", 4),
+                                         std::pair("default", 5)));
 
 TEST(Bpe, DecodesWhatItEncoded) {
   auto made = make_bpe(tiny_bpe_spec("smollm"));
@@ -139,14 +143,17 @@ TEST(Bpe, DropsBytesThatTheVocabularyLacks) {
 TEST(Bpe, RefusesBrokenSpecifications) {
   BpeSpec unknown_merge = tiny_bpe_spec("gpt-2");
   unknown_merge.merges.push_back("a nowhere");
-  EXPECT_NE(make_bpe(std::move(unknown_merge)).error().message.find("'a nowhere' names a token that the vocabulary lacks"),
+  EXPECT_NE(make_bpe(std::move(unknown_merge))
+                .error()
+                .message.find("'a nowhere' names a token that the vocabulary lacks"),
             std::string::npos);
   BpeSpec no_space = tiny_bpe_spec("gpt-2");
   no_space.merges.push_back("ab");
   EXPECT_NE(make_bpe(std::move(no_space)).error().message.find("has no space"), std::string::npos);
   BpeSpec bad_id = tiny_bpe_spec("gpt-2");
   bad_id.eos = 520000;
-  EXPECT_NE(make_bpe(std::move(bad_id)).error().message.find("eos token id 520000 is outside"), std::string::npos);
+  EXPECT_NE(make_bpe(std::move(bad_id)).error().message.find("eos token id 520000 is outside"),
+            std::string::npos);
   BpeSpec types = tiny_bpe_spec("gpt-2");
   types.types.pop_back();
   EXPECT_EQ(make_bpe(std::move(types)).error().code, Code::kCorrupt);

@@ -13,7 +13,9 @@
 
 namespace tegula::text {
 
-inline std::string golden_path(const std::string& name) { return std::string(TEGULA_SOURCE_DIR) + "/tests/golden/" + name; }
+inline std::string golden_path(const std::string& name) {
+  return std::string(TEGULA_SOURCE_DIR) + "/tests/golden/" + name;
+}
 
 // A missing file gives no rows; tests assert how many there are.
 inline std::vector<std::vector<std::string>> read_table(const std::string& name) {
@@ -34,7 +36,8 @@ inline std::vector<std::vector<std::string>> read_table(const std::string& name)
 
 inline std::string from_hex(const std::string& hex) {
   std::string out;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) out.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return out;
 }
 

@@ -13,7 +13,9 @@ std::string golden_text(const std::string& name) {
   return std::string(bytes.begin(), bytes.end());
 }
 
-ByteSpan span_of(const std::string& text) { return {reinterpret_cast<const u8*>(text.data()), text.size()}; }
+ByteSpan span_of(const std::string& text) {
+  return {reinterpret_cast<const u8*>(text.data()), text.size()};
+}
 
 // The text with its only occurrence of `from` replaced.
 std::string with(std::string text, const std::string& from, const std::string& to) {
@@ -33,7 +35,8 @@ std::string error_of(const std::string& json) {
 }
 
 std::string split_pre(const std::string& pattern) {
-  return R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":")" + pattern +
+  return R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":")" +
+         pattern +
          R"("},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]})";
 }
 
@@ -56,12 +59,14 @@ void expect_bpe(const std::string& json, size_t column) {
 TEST(TokenizerJson, BpeByEveryPreTokenizer) {
   const std::string json = golden_text("tiny_bpe.json");
   expect_bpe(json, 1);
-  expect_bpe(with(json, kByteLevelPre,
-                  R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)"
-                  R"({"type":"ByteLevel","add_prefix_space":false}]})"),
-             2);
-  expect_bpe(with(with(json, kByteLevelPre, split_pre(llama_pattern("\\\\p{N}{1,3}"))), R"("ignore_merges":false)",
-                  R"("ignore_merges":true)"),
+  expect_bpe(
+      with(
+          json, kByteLevelPre,
+          R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},)"
+          R"({"type":"ByteLevel","add_prefix_space":false}]})"),
+      2);
+  expect_bpe(with(with(json, kByteLevelPre, split_pre(llama_pattern("\\\\p{N}{1,3}"))),
+                  R"("ignore_merges":false)", R"("ignore_merges":true)"),
              3);
   expect_bpe(with(with(json, kByteLevelPre, split_pre(llama_pattern("\\\\p{N}"))), R"("normalizer":null)",
                   R"("normalizer":{"type":"NFC"})"),
@@ -95,7 +100,8 @@ TEST(TokenizerJson, AddsSpecialTokensOnlyWhenAsked) {
 
 TEST(TokenizerJson, ConfigNamesTheRoles) {
   const std::string json = golden_text("tiny_bpe.json");
-  const std::string config = R"({"bos_token":null,"eos_token":"<|im_end|>","pad_token":{"content":"<|endoftext|>"}})";
+  const std::string config =
+      R"({"bos_token":null,"eos_token":"<|im_end|>","pad_token":{"content":"<|endoftext|>"}})";
   auto made = from_tokenizer_json(span_of(json), span_of(config));
   ASSERT_TRUE(made.ok());
   EXPECT_EQ(made.value()->bos(), std::nullopt);
@@ -120,7 +126,8 @@ TEST(TokenizerJson, NamesWhatItLacks) {
 TEST(TokenizerJson, RefusesBrokenFiles) {
   const std::string json = golden_text("tiny_wordpiece.json");
   EXPECT_EQ(error_of(""), "tokenizer.json: is not a JSON object; the file is damaged or of another kind");
-  EXPECT_EQ(error_of("[1,2]"), "tokenizer.json: is not a JSON object; the file is damaged or of another kind");
+  EXPECT_EQ(error_of("[1,2]"),
+            "tokenizer.json: is not a JSON object; the file is damaged or of another kind");
   EXPECT_EQ(error_of(json.substr(0, json.size() / 2)),
             "tokenizer.json: is not a JSON object; the file is damaged or of another kind");
   EXPECT_EQ(error_of(with(json, R"("[MASK]":4)", R"("[MASK]":-4)")),

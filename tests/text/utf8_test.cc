@@ -13,7 +13,9 @@ TEST(Utf8, ReplacesMaximalSubparts) {
   EXPECT_EQ(sanitize_utf8("ok \xC3\xA9"), "ok \xC3\xA9");
   EXPECT_EQ(sanitize_utf8("\x80"), kBad);
   EXPECT_EQ(sanitize_utf8("\xC0\x80"), kBad + kBad);
-  EXPECT_EQ(sanitize_utf8("\xE2\x82" "A"), kBad + "A");
+  EXPECT_EQ(sanitize_utf8("\xE2\x82"
+                          "A"),
+            kBad + "A");
   EXPECT_EQ(sanitize_utf8("\xF0\x9F\x98"), kBad);
   EXPECT_EQ(sanitize_utf8("\xED\xA0\x80"), kBad + kBad + kBad);
   // The example of the Unicode standard, table 3-8 of section 3.9.
