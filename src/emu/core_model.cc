@@ -1,7 +1,7 @@
 // emu::Core behind the engine's interface.
 #include "emu/core_model.h"
 
-#include <utility>
+#include "emu/array.h"
 
 namespace tegula::emu {
 namespace {
@@ -31,5 +31,8 @@ class RealCore final : public CoreModel {
 }  // namespace
 
 std::unique_ptr<CoreModel> make_real_core() { return std::make_unique<RealCore>(); }
+
+// Here and not in array.cc, so that the engine alone does not need the core.
+Array::Array() : Array([](arch::Tile) { return make_real_core(); }) {}
 
 }  // namespace tegula::emu

@@ -1,0 +1,267 @@
+// Time: the event loop, bursts of cores, runs and their reports.
+#include "emu/engine.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "emu/cost_model.h"
+
+namespace tegula::emu {
+
+using arch::Tile;
+using arch::TileKind;
+
+namespace {
+
+// A core that never synchronises comes back after this many cycles, so that the rest of the array can go on.
+constexpr u64 kBurstCycles = 100'000;
+constexpr size_t kMaxNotes = 16;
+
+}  // namespace
+
+Engine::Engine(const CoreFactory& factory) {
+  cores_.resize(arch::kCores);
+  int core = 0;
+  for (int i = 0; i < arch::kTiles; ++i) {
+    TileState& tile = tiles_[i];
+    tile.tile = arch::tile_at(i);
+    const TileKind kind = tile.tile.kind();
+    const arch::TileTraits traits = arch::traits(kind);
+    tile.storage.resize(traits.data_bytes == 0 ? 0 : traits.data_bytes + 63);
+    const auto address = reinterpret_cast<uintptr_t>(tile.storage.data());
+    tile.data = traits.data_bytes == 0 ? nullptr : tile.storage.data() + ((64 - address % 64) % 64);
+    tile.locks.resize(static_cast<size_t>(traits.locks));
+    if (kind == TileKind::kCore) {
+      tile.program.resize(arch::kCoreProgramBytes);
+      tile.core = &cores_[core++];
+      tile.core->tile = tile.tile;
+      tile.core->model = factory(tile.tile);
+    }
+  }
+  for (CoreSlot& slot : cores_) connect_core(slot);
+  reset();
+}
+
+void Engine::reset() {
+  queue_.clear();
+  runnable_.clear();
+  failure_.reset();
+  switches_.reset();
+  arbiter_owner_ = {};
+  for (auto& waiting : arbiter_waiting_) waiting.clear();
+  controller_ = {};
+  now_ = ddr_free_ = 0;
+  for (TileState& tile : tiles_) {
+    const Tile t = tile.tile;
+    const arch::TileTraits traits = arch::traits(t.kind());
+    for (u32 at_byte = 0; at_byte < traits.data_bytes; at_byte += 4) store_le(tile.data + at_byte, kPoisonWord);
+    std::fill(tile.program.begin(), tile.program.end(), u8{0});
+    for (auto& words : tile.bd_words) words = {};
+    tile.bd_fresh = {};
+    for (LockState& state : tile.locks) state = {};
+    tile.stubs.clear();
+    tile.control_words.clear();
+    for (int d = 0; d < 2; ++d) {
+      for (int c = 0; c < traits.channels; ++c) {
+        Channel& channel = tile.channels[d][c];
+        channel = {};
+        channel.tile = t;
+        channel.direction = static_cast<arch::Direction>(d);
+        channel.number = static_cast<u8>(c);
+        channel.report.tile = t;
+        channel.report.direction = channel.direction;
+        channel.report.channel = c;
+        channel.flow.tile = t;
+        channel.flow.channel = &channel;
+        channel.flow.component = kFlowComponent + static_cast<u32>(t.index()) * kFlowsPerTile + static_cast<u32>(c);
+      }
+    }
+    if (tile.core != nullptr) {
+      CoreSlot& core = *tile.core;
+      std::unique_ptr<CoreModel> model = std::move(core.model);
+      core = {};
+      core.tile = t;
+      core.model = std::move(model);
+      core.model->reset(0);
+      core.flow.tile = t;
+      core.flow.component = kFlowComponent + static_cast<u32>(t.index()) * kFlowsPerTile + kCoreFlow;
+    }
+  }
+}
+
+void Engine::fault(RunEnd end, Tile tile, std::string message) {
+  if (!failure_) failure_ = Failure{end, tile, std::move(message)};
+}
+
+void Engine::note(std::string text) {
+  auto& notes = report_.notes;
+  if (notes.size() < kMaxNotes && std::find(notes.begin(), notes.end(), text) == notes.end()) {
+    notes.push_back(std::move(text));
+  }
+}
+
+// ------------------------------------------------------------- loop
+
+void Engine::run_bursts() {
+  std::vector<CoreSlot*> batch;
+  batch.swap(runnable_);
+  for (CoreSlot* core : batch) {
+    if (core->program_dirty) core->model->invalidate_program();
+    core->program_dirty = false;
+  }
+  std::vector<Stop> stops(batch.size());
+  pool_->run(static_cast<int>(batch.size()), [&](int i) { stops[i] = batch[i]->model->run(kBurstCycles); });
+  for (size_t i = 0; i < batch.size(); ++i) queue_stop(*batch[i], std::move(stops[i]));
+}
+
+void Engine::process(const Event& event) {
+  ++report_.events;
+  if (event.component == kControllerComponent) return controller_step();
+  if (event.component < kCoreComponent) {
+    const u32 flow_number = event.component - kFlowComponent;
+    TileState& tile = tiles_[flow_number / kFlowsPerTile];
+    const u32 index = flow_number % kFlowsPerTile;
+    Flow& flow = index == kCoreFlow ? tile.core->flow : tile.channels[1][index].flow;
+    if (event.epoch == flow.epoch && flow.moving) end_segment(flow);
+    return;
+  }
+  CoreSlot& core = *tiles_[event.component - kCoreComponent].core;
+  if (event.epoch == core.epoch && core.state == CoreSlot::State::kStopped) core_stop(core);
+}
+
+void Engine::main_loop(u64 deadline, bool until_stream_end) {
+  while (!failure_) {
+    if (switches_.changed()) retry_after_switch_change();
+    if (until_stream_end && !controller_.running) return;
+    const u64 next = queue_.next_time();
+    // Cores that start now may reach their next synchronisation point before any later event.
+    if (!runnable_.empty() && next > now_) {
+      run_bursts();
+      continue;
+    }
+    if (queue_.empty() || next > deadline) return;
+    const Event event = queue_.pop();
+    now_ = event.time;
+    process(event);
+  }
+}
+
+RunResult Engine::run(DdrMemory& ddr, u64 deadline, const RunOptions& options, bool until_stream_end) {
+  ddr_ = &ddr;
+  timeline_ = options.timeline;
+  int threads = options.threads;
+  if (threads <= 0) threads = std::min(2u, std::max(1u, std::thread::hardware_concurrency()));
+  if (!pool_ || pool_threads_ != threads) {
+    pool_ = std::make_unique<BurstPool>(threads);
+    pool_threads_ = threads;
+  }
+  run_start_ = now_ + (until_stream_end ? cost::kSubmissionCycles : 0);
+  begin_report();
+  retry_after_switch_change();
+  main_loop(deadline, until_stream_end);
+  RunResult result;
+  if (!failure_ && until_stream_end && controller_.running) {
+    const bool stuck = queue_.empty() && runnable_.empty();
+    fault(RunEnd::kDeadlock, controller_.waiting != nullptr ? controller_.waiting->tile : Tile{},
+          (stuck ? "deadlock" : "no end within " + std::to_string(options.max_cycles) + " cycles") + std::string(" (") +
+              deadlock_text() + ")");
+  }
+  if (!until_stream_end && !failure_ && queue_.next_time() > deadline) now_ = std::max(now_, deadline);
+  result.report = finish_report(run_start_);
+  if (failure_) {
+    result.end = failure_->end;
+    result.message = failure_->message;
+    result.tile = failure_->tile;
+    if (controller_.running) result.op_index = controller_.next;
+  }
+  ddr_ = nullptr;
+  timeline_ = nullptr;
+  return result;
+}
+
+RunResult Engine::run_stream(ByteSpan stream, std::span<const u64> arguments, DdrMemory& ddr,
+                             const RunOptions& options) {
+  RunResult refused_run;
+  refused_run.end = RunEnd::kStreamError;
+  if (failure_) {
+    refused_run.end = failure_->end;
+    refused_run.message = "the array failed before and was not reset: " + failure_->message;
+    return refused_run;
+  }
+  auto parsed = format::read_txn(stream);
+  if (!parsed.ok()) {
+    refused_run.message = parsed.error().message;
+    return refused_run;
+  }
+  controller_ = {};
+  controller_.stream = std::move(*parsed);
+  controller_.arguments.assign(arguments.begin(), arguments.end());
+  controller_.running = true;
+  const u64 start = now_ + cost::kSubmissionCycles;
+  queue_.push(start, kControllerComponent, 0);
+  return run(ddr, start + options.max_cycles, options, true);
+}
+
+RunResult Engine::settle(DdrMemory& ddr, u64 cycles, const RunOptions& options) {
+  return run(ddr, now_ + cycles, options, false);
+}
+
+Result<void> Engine::refused() {
+  if (failure_) return fail(Code::kDevice, failure_->message);
+  return {};
+}
+
+// ------------------------------------------------------------- report
+
+void Engine::begin_report() {
+  report_ = {};
+  port_words_ = {};
+  for (TileState& tile : tiles_) {
+    for (auto& side : tile.channels) {
+      for (Channel& channel : side) {
+        channel.report.words = channel.report.busy_cycles = channel.report.bds = channel.report.tasks = 0;
+      }
+    }
+  }
+  for (CoreSlot& core : cores_) {
+    core.base = core.model->counters();
+    core.base_cycle = core.model->cycle();
+  }
+}
+
+RunReport Engine::finish_report(u64 start) const {
+  RunReport report = report_;
+  report.cycles = now_ > start ? now_ - start : 0;
+  report.submission_cycles = cost::kSubmissionCycles;
+  for (const CoreSlot& core : cores_) {
+    const CoreCounters& now = core.model->counters();
+    CoreReport line;
+    line.tile = core.tile;
+    line.cycles = core.model->cycle() - core.base_cycle;
+    line.bundles = now.bundles - core.base.bundles;
+    line.matrix_ops = now.matrix_ops - core.base.matrix_ops;
+    for (size_t i = 0; i < now.stall_cycles.size(); ++i) {
+      line.stall_cycles += now.stall_cycles[i] - core.base.stall_cycles[i];
+    }
+    if (line.cycles != 0 || line.bundles != 0) report.cores.push_back(line);
+  }
+  for (const TileState& tile : tiles_) {
+    for (const auto& side : tile.channels) {
+      for (const Channel& channel : side) {
+        if (channel.report.words != 0) report.channels.push_back(channel.report);
+      }
+    }
+    const auto& words = port_words_[tile.tile.index()];
+    for (int m = 0; m < arch::kMaxPorts; ++m) {
+      if (words[m] <= report.max_port_words) continue;
+      report.max_port_words = words[m];
+      report.max_port =
+          arch::tile_name(tile.tile) + " " + arch::port_name(arch::master_port(tile.tile.kind(), m));
+    }
+  }
+  return report;
+}
+
+double RunReport::seconds() const { return static_cast<double>(cycles + submission_cycles) / cost::kClockHz; }
+
+}  // namespace tegula::emu
