@@ -8,24 +8,25 @@ import os
 import re
 import sys
 
-# Corrections to the vendor data: (file, row name, column or register, replacement, reason). Applied while reading;
-# an entry that matches no row is an error.
+# Corrections to the vendor data: (file, row, column, replacement, reason). An entry without a row is an error.
 CORRECTIONS = []
 
 SLOTS = ["lda", "ldb", "alu", "mv", "st", "vec", "lng", "nop"]
 SLOT_ENUM = {s: "Slot::k" + s.capitalize() for s in SLOTS}
-SLOT_ORDER = ["lda", "ldb", "alu", "mv", "lng", "st", "vec", "nop"]  # of the instructions in a bundle and its text
+SLOT_ORDER = ["lda", "ldb", "alu", "mv", "lng", "st", "vec", "nop"]  # order inside a bundle
 MAX_OPERANDS = 10
 BANKS = "kR kP kM kDn kDj kDc kS kX kE kQ kAcc kFifo kSpecial kControl".split()
 
 # Units in the order of the vendor's file (AIE2PGenSchedule.td); a unit not listed here is an error.
-UNITS = """EMPTY_FU PART_WORD_STORE AGUA__AGI_I AGUA__AGU_C1 AGUA__AGU_M_CG20S AGUA__AG_P AGUA__DM_AD_DEAD AGU_RM_PORT
-BM_WM_1 CNVOSTAT1 COL CRPACKSIGN_WM_PORT CRRND_RS CRSAT_RA CRSRSSIGN_WM_PORT CRUNPACKSIGN_WM_PORT CRUPSMODE_RA
-CRUPSSIGN_WM_PORT CRVADDSIGN_WM_PORT DC_WM_PORT DJ_WM_PORT DMS_WM DMW_WRS DMX_STS_FIFO DMX_WRS DM_ADA DM_ADS
-DM_RM_PORT DM_WM_PORT DN_WM_PORT DONE_FU EVENT_UPS_OF FIFO_HL_RA_PORT FIFO_HL_WA_PORT FIFO_STS__ADVANCE_FIFO_R
-LCKREQ LXC L_RM_PORT L_WM_PORT M_RA_PORT M_WM_PORT P_WM_PORT QEY_RS_PORT QEY_WA_PORT QEY_WB_PORT
-RSRC_EXECUTION_TRACE R_RS_PORT R_WA_PORT SCD SCD_CTL SCD_EXPAND__EN SCD_INCR__O_POS TM_AD UPS__H__A UPS__H__K
-UPS__H__OMUXL UPS__K UPS__L__KL UPS__L__OMUXL UPS__OMUX""".split()
+UNITS = """
+EMPTY_FU PART_WORD_STORE AGUA__AGI_I AGUA__AGU_C1 AGUA__AGU_M_CG20S AGUA__AG_P AGUA__DM_AD_DEAD AGU_RM_PORT
+BM_WM_1 CNVOSTAT1 COL CRPACKSIGN_WM_PORT CRRND_RS CRSAT_RA CRSRSSIGN_WM_PORT CRUNPACKSIGN_WM_PORT
+CRUPSMODE_RA CRUPSSIGN_WM_PORT CRVADDSIGN_WM_PORT DC_WM_PORT DJ_WM_PORT DMS_WM DMW_WRS DMX_STS_FIFO DMX_WRS
+DM_ADA DM_ADS DM_RM_PORT DM_WM_PORT DN_WM_PORT DONE_FU EVENT_UPS_OF FIFO_HL_RA_PORT FIFO_HL_WA_PORT
+FIFO_STS__ADVANCE_FIFO_R LCKREQ LXC L_RM_PORT L_WM_PORT M_RA_PORT M_WM_PORT P_WM_PORT QEY_RS_PORT
+QEY_WA_PORT QEY_WB_PORT RSRC_EXECUTION_TRACE R_RS_PORT R_WA_PORT SCD SCD_CTL SCD_EXPAND__EN SCD_INCR__O_POS
+TM_AD UPS__H__A UPS__H__K UPS__H__OMUXL UPS__K UPS__L__KL UPS__L__OMUXL UPS__OMUX
+""".split()
 
 
 class TableError(Exception):
@@ -92,8 +93,10 @@ def base_storage(record, width):
     return None
 
 
-BANK_BITS = {"kR": 1024, "kP": 256, "kM": 256, "kDn": 256, "kDj": 256, "kDc": 256, "kS": 128, "kX": 6144, "kE": 768,
-             "kQ": 512, "kAcc": 10240, "kFifo": 3584, "kSpecial": 320}
+BANK_BITS = {
+    "kR": 1024, "kP": 256, "kM": 256, "kDn": 256, "kDj": 256, "kDc": 256, "kS": 128, "kX": 6144, "kE":
+    768, "kQ": 512, "kAcc": 10240, "kFifo": 3584, "kSpecial": 320
+}
 
 
 class Registers:
@@ -160,7 +163,7 @@ class RegisterClasses:
                 if reg not in registers.bits:
                     fail("registers.tsv", name, f"register '{reg}' is not in regfile.tsv")
                 if len(code) != int(width):
-                    fail("registers.tsv", name, f"code of '{reg}' has {len(code)} bits, the class has {width}")
+                    fail("registers.tsv", name, f"code of '{reg}' has {len(code)} bits, not {width}")
                 value = int(code, 2) if code else 0
                 if value in codes.values() or reg in codes:
                     fail("registers.tsv", name, f"'{pair}' repeats a register or a code")
@@ -209,14 +212,15 @@ class Operand:
 
 class Instruction:
     def __init__(self, row, tables):
-        self.name, self.slot, encoding, self.mnemonic, self.syntax, outs, ins, attributes, self.itinerary = row
+        self.name, self.slot, encoding, self.mnemonic, self.syntax, outs, ins, attributes = row[:8]
+        self.itinerary = row[8]
         if self.slot not in SLOTS:
             fail("instructions.tsv", self.name, f"unknown slot '{self.slot}'")
         self.flags, self.ties, self.defs, self.uses = set(), {}, [], []
         self.read_attributes(attributes, tables)
         self.operands = self.read_operands(outs, True, tables) + self.read_operands(ins, False, tables)
         if len(self.operands) > MAX_OPERANDS:
-            fail("instructions.tsv", self.name, f"has {len(self.operands)} operands, at most {MAX_OPERANDS} fit")
+            fail("instructions.tsv", self.name, f"{len(self.operands)} operands, at most {MAX_OPERANDS} fit")
         self.outs = sum(o.is_out for o in self.operands)
         self.mask, self.value, fields = self.read_encoding(encoding, tables.slot_bits[self.slot])
         self.bind(fields)
@@ -276,7 +280,7 @@ class Instruction:
             else:
                 fail("instructions.tsv", self.name, f"cannot read '{item}' of the encoding")
         if at != 0:
-            fail("instructions.tsv", self.name, f"encoding has {width - at} bits, slot {self.slot} has {width}")
+            fail("instructions.tsv", self.name, f"encoding has {width - at} bits, slot {self.slot} {width}")
         return mask, value, fields
 
     def index(self, name):
@@ -292,7 +296,7 @@ class Instruction:
             operand.pieces = pieces
             bits = sum(p[1] for p in pieces)
             if bits != operand.bits:
-                fail("instructions.tsv", self.name, f"field '{name}' has {bits} bits, its class {operand.bits}")
+                fail("instructions.tsv", self.name, f"field '{name}': {bits} bits, class: {operand.bits}")
         for out, source in self.ties.items():
             a, b = self.index(out), self.index(source)
             if self.operands[a].pieces is None:
@@ -302,11 +306,12 @@ class Instruction:
             else:
                 fail("instructions.tsv", self.name, f"tied operands '{out}' and '{source}' both have fields")
         # Operands that follow another one by the rules of registers.tsv.
-        follows = {"eDC": "mod", "eDCL": "mod", "eDCH": "mod", "eLdFifoReg": "ptr", "eRF2": "ptr", "ePSRFLdF": "ptr"}
+        follows = dict.fromkeys(("eDC", "eDCL", "eDCH"), "mod")
+        follows.update(dict.fromkeys(("eLdFifoReg", "eRF2", "ePSRFLdF"), "ptr"))
         for operand in self.operands:
             if operand.pieces is None and operand.bits > 0 and operand.tied < 0:
                 if operand.class_name not in follows:
-                    fail("instructions.tsv", self.name, f"operand '{operand.name}' has no field and no partner")
+                    fail("instructions.tsv", self.name, f"'{operand.name}' has no field and no partner")
                 operand.tied = self.index(follows[operand.class_name])
         for operand in self.operands:
             operand.code = self.pieces_of(operand)
@@ -318,7 +323,7 @@ class Instruction:
             return []
         partner = self.operands[operand.tied]
         if partner.bits != operand.bits or depth > 2:
-            fail("instructions.tsv", self.name, f"operand '{operand.name}' does not fit the field of '{partner.name}'")
+            fail("instructions.tsv", self.name, f"'{operand.name}' does not fit '{partner.name}'")
         return self.pieces_of(partner, depth + 1)
 
     def read_syntax(self):
@@ -417,7 +422,7 @@ def check_overlaps(instructions, tables):
             both = i.mask & other.mask
             if (i.value ^ other.value) & both == 0 and both != i.mask and both != other.mask:
                 if not disjoint_by_codes(i, other, tables):
-                    fail("instructions.tsv", i.name, f"encoding overlaps with {other.name}, and neither refines it")
+                    fail("instructions.tsv", i.name, f"overlaps with {other.name}, and neither refines it")
             if (i.mask, i.value) == (other.mask, other.value):
                 fail("instructions.tsv", i.name, f"has the encoding of {other.name}")
         by_slot[i.slot].append(i)
@@ -502,7 +507,7 @@ def parse_stages(itinerary, text):
 
 
 class Timings:
-    """schedule.tsv: one timing per itinerary, equal ones merged, and the choice among variants per instruction."""
+    """schedule.tsv: timings of the itineraries, equal ones merged, and the choice among variants."""
 
     BYPASS = {"": "kNone", "MV_Bypass": "kMv", "VEC_Bypass": "kVec"}
 
@@ -589,8 +594,9 @@ class Timings:
             if len(tokens) != len(chosen):
                 fail("schedule.tsv", i.itinerary, f"variant {tokens} does not fit the operands of {i.name}")
             for token, n in zip(tokens, chosen):
-                if not self.members(token) <= set(self.tables.classes.classes[i.operands[n].cls][2]):
-                    fail("schedule.tsv", i.itinerary, f"variant {tokens}: {token} is no part of {i.operands[n].name}")
+                operand = i.operands[n]
+                if not self.members(token) <= set(self.tables.classes.classes[operand.cls][2]):
+                    fail("schedule.tsv", i.itinerary, f"variant {tokens} does not fit {operand.name}")
             at = self.group(tokens[0]) * size + self.group(tokens[1]) if two else self.group(tokens[0])
             self.variants[table + at] = self.timing(i.itinerary + "_" + "_".join(tokens), i)
         self.select.append((base, chosen[0], chosen[1] if two else -1, table))
@@ -718,7 +724,8 @@ class Writer:
         units = self.pool("UnitUse", "kUnitUses")
         rows = []
         for operands, defs, uses, memory, stages in self.timings.unique:
-            d, u = (implicit.span(f"{{Reg::{r}, OperandTiming{cycles(c)}}}" for r, c in part) for part in (defs, uses))
+            d, u = (implicit.span(f"{{Reg::{r}, OperandTiming{cycles(c)}}}" for r, c in part)
+                    for part in (defs, uses))
             s = units.span(f"{{{unit}, {start}, {n}, {flag(weak)}}}" for unit, start, n, weak in stages)
             ops = "{{" + ", ".join(cycles(c) for c in operands) + "}}"
             rows.append(f"{{{ops}, {d}, {u}, {memory[0]}, {memory[1]}, {s}}}")
@@ -734,7 +741,8 @@ class Writer:
                 "extern constexpr std::span<const std::string_view> kUnits{kUnitRows};\n\n")
 
     def write(self, path):
-        sections = [self.registers(), self.classes(), self.ops(), self.bundle_formats(), self.decoding(), self.timing()]
+        sections = [self.registers(), self.classes(), self.ops(), self.bundle_formats(), self.decoding(),
+                    self.timing()]
         with open(path, "w", encoding="utf-8") as f:
             f.write("// Generated by tools/gen_isa.py from src/isa/tables/*.tsv.\n")
             f.write('#include "isa/tables.h"\n\nnamespace tegula::isa::tables {\n\nnamespace {\n\n')
@@ -746,7 +754,8 @@ def write_enums(path, instructions, registers):
     with open(path, "w", encoding="utf-8") as f:
         f.write("// Generated by tools/gen_isa.py from src/isa/tables/*.tsv.\n#pragma once\n\n")
         f.write('#include "base/types.h"\n\nnamespace tegula::isa {\n\n')
-        f.write("enum class Op : u16 {\n" + "".join(f"  {i.name},\n" for i in instructions) + "  kCount\n};\n\n")
+        f.write("enum class Op : u16 {\n" + "".join(f"  {i.name},\n" for i in instructions))
+        f.write("  kCount\n};\n\n")
         f.write("enum class Reg : u16 {\n  kNone = 0,\n" + "".join(f"  {n},\n" for n in registers.names))
         f.write("  kCount\n};\n\n}  // namespace tegula::isa\n")
 
@@ -763,9 +772,9 @@ def generate(directory, out):
     instructions = read_instructions(directory, tables)
     formats = read_formats(directory, tables.slot_bits)
     check_overlaps(instructions, tables)
+    timings = Timings(directory, instructions, tables)
     tree = DecodeTree()
     roots = [tree.add([i for i in instructions if i.slot == s], tables.slot_bits[s]) for s in SLOTS]
-    timings = Timings(directory, instructions, tables)
     os.makedirs(out, exist_ok=True)
     write_enums(os.path.join(out, "enums.h"), instructions, tables.registers)
     Writer(tables, instructions, formats, timings, tree, roots).write(os.path.join(out, "tables.cc"))

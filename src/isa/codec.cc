@@ -1,6 +1,6 @@
 // Bundle decoder and encoder, both driven by the generated tables. The bundle formats are those of
-// src/isa/tables/formats.tsv, the encoding of an instruction in its slot that of instructions.tsv; register codes come
-// from registers.tsv, immediates from immediates.tsv.
+// src/isa/tables/formats.tsv, the encoding of an instruction in its slot that of instructions.tsv; register
+// codes come from registers.tsv, immediates from immediates.tsv.
 #include <bit>
 #include <string>
 
@@ -141,7 +141,8 @@ int find_format(const Word128& word, int bytes) {
   static const FormatRanges ranges = make_format_ranges();
   for (int i = ranges.begin[bytes / 2]; i < ranges.end[bytes / 2]; ++i) {
     const Format& format = tables::kFormats[i];
-    if ((word.lo & format.mask[0]) == format.value[0] && (word.hi & format.mask[1]) == format.value[1]) return i;
+    if ((word.lo & format.mask[0]) == format.value[0] && (word.hi & format.mask[1]) == format.value[1])
+      return i;
   }
   return -1;
 }
@@ -168,7 +169,8 @@ BestFormats make_best_formats() {
 }
 
 std::string operand_text(const InstrInfo& in, size_t i) {
-  return std::string(in.name) + ": operand " + std::to_string(i) + " (" + std::string(in.operands[i].name) + ")";
+  return std::string(in.name) + ": operand " + std::to_string(i) + " (" + std::string(in.operands[i].name) +
+         ")";
 }
 
 // The code of an operand's value in its class.
@@ -180,7 +182,8 @@ Result<u64> operand_code(const InstrInfo& in, size_t i, i64 value) {
       if (static_cast<i64>(cls.members[k]) == value) return u64{cls.codes[k]};
     }
     const bool known = value >= 0 && value < tables::kRegs;
-    const std::string found = known ? std::string(reg_info(static_cast<Reg>(value)).name) : std::to_string(value);
+    const std::string found =
+        known ? std::string(reg_info(static_cast<Reg>(value)).name) : std::to_string(value);
     return fail(Code::kInvalidArgument, operand_text(in, i) + " is register '" + found +
                                             "', which is not in its class " + std::string(cls.name));
   }
@@ -212,7 +215,8 @@ Result<u64> encode_slot(const Instr& instr) {
     const u64 code = gather(word, encoding.operands[i]);
     const Reg implied = tables::kRegOfCode[tables::kRegCodes[operand.cls].first + code];
     if (static_cast<i64>(implied) != instr.operand[i]) {
-      return fail(Code::kInvalidArgument, operand_text(in, i) + " must be " + std::string(reg_info(implied).name) +
+      return fail(Code::kInvalidArgument, operand_text(in, i) + " must be " +
+                                              std::string(reg_info(implied).name) +
                                               ": it has no field of its own");
     }
   }
@@ -239,15 +243,22 @@ std::string_view format_name(u8 format) {
   return format < tables::kFormats.size() ? tables::kFormats[format].name : std::string_view("?");
 }
 
-u32 format_slots(u8 format) { return format < tables::kFormats.size() ? tables::kFormats[format].slot_mask : 0; }
+u32 format_slots(u8 format) {
+  return format < tables::kFormats.size() ? tables::kFormats[format].slot_mask : 0;
+}
 
-u8 format_bytes(u8 format) { return format < tables::kFormats.size() ? tables::kFormats[format].bytes : 0; }
+u8 format_bytes(u8 format) {
+  return format < tables::kFormats.size() ? tables::kFormats[format].bytes : 0;
+}
 
-int format_count() { return static_cast<int>(tables::kFormats.size()); }
+int format_count() {
+  return static_cast<int>(tables::kFormats.size());
+}
 
 Result<Bundle> decode(ByteSpan code) {
   if (code.size() < 2) {
-    return fail(Code::kCorrupt, "bundle: " + std::to_string(code.size()) + " bytes left, at least 2 expected");
+    return fail(Code::kCorrupt,
+                "bundle: " + std::to_string(code.size()) + " bytes left, at least 2 expected");
   }
   const int bytes = bundle_length(code[0]);
   if (static_cast<size_t>(bytes) > code.size()) {
@@ -260,7 +271,8 @@ Result<Bundle> decode(ByteSpan code) {
   const int index = find_format(word, bytes);
   if (index < 0) {
     return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) +
-                                    ": no bundle format of " + std::to_string(bytes) + " bytes has these constant bits");
+                                    ": no bundle format of " + std::to_string(bytes) +
+                                    " bytes has these constant bits");
   }
   const Format& format = tables::kFormats[index];
   Bundle bundle;
@@ -272,7 +284,8 @@ Result<Bundle> decode(ByteSpan code) {
     const u64 slot_word = field(word, place.shift, tables::kSlotBits[static_cast<size_t>(place.slot)]);
     if (!decode_slot(place.slot, slot_word, bundle.instr[i])) {
       return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) + " (" +
-                                      std::string(format.name) + "): " + hex(slot_word) + " is no instruction of slot " +
+                                      std::string(format.name) + "): " + hex(slot_word) +
+                                      " is no instruction of slot " +
                                       kSlotName[static_cast<size_t>(place.slot)]);
     }
   }
@@ -283,7 +296,8 @@ Result<Bytes> encode(const Bundle& bundle) {
   u64 words[tables::kSlots];
   u32 mask = 0;
   if (bundle.count > bundle.instr.size()) {
-    return fail(Code::kInvalidArgument, "bundle has " + std::to_string(bundle.count) + " instructions, at most 6 fit");
+    return fail(Code::kInvalidArgument,
+                "bundle has " + std::to_string(bundle.count) + " instructions, at most 6 fit");
   }
   for (int i = 0; i < bundle.count; ++i) {
     TRY_ASSIGN(const u64 word, encode_slot(bundle.instr[i]));

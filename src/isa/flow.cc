@@ -1,5 +1,5 @@
-// Control flow of a placed program. Rules: five delay bundles after every branch, direct targets are absolute byte
-// addresses, the hardware loop repeats from ls after the bundle that starts at le.
+// Control flow of a placed program. Rules: five delay bundles after every branch, direct targets are absolute
+// byte addresses, the hardware loop repeats from ls after the bundle that starts at le.
 #include "isa/flow.h"
 
 #include <algorithm>
@@ -10,15 +10,23 @@ namespace {
 
 std::optional<Branch> branch_of(const Instr& instr) {
   switch (instr.op) {
-    case Op::J_lng: return Branch{.target = static_cast<u32>(instr.operand[0])};
-    case Op::JL_lng: return Branch{.call = true, .target = static_cast<u32>(instr.operand[0])};
+    case Op::J_lng:
+      return Branch{.target = static_cast<u32>(instr.operand[0])};
+    case Op::JL_lng:
+      return Branch{.call = true, .target = static_cast<u32>(instr.operand[0])};
     case Op::JZ:
-    case Op::JNZ: return Branch{.conditional = true, .target = static_cast<u32>(instr.operand[1])};
-    case Op::J_alumv_or: return Branch{};
-    case Op::JL_alumv_or: return Branch{.call = true};
-    case Op::JNZD: return Branch{.conditional = true};
-    case Op::RET: return Branch{.ret = true};
-    default: return std::nullopt;
+    case Op::JNZ:
+      return Branch{.conditional = true, .target = static_cast<u32>(instr.operand[1])};
+    case Op::J_alumv_or:
+      return Branch{};
+    case Op::JL_alumv_or:
+      return Branch{.call = true};
+    case Op::JNZD:
+      return Branch{.conditional = true};
+    case Op::RET:
+      return Branch{.ret = true};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -26,9 +34,12 @@ std::optional<Branch> branch_of(const Instr& instr) {
 std::optional<Reg> branch_pointer(const Instr& instr) {
   switch (instr.op) {
     case Op::J_alumv_or:
-    case Op::JL_alumv_or: return instr.reg(0);
-    case Op::JNZD: return instr.reg(2);
-    default: return std::nullopt;
+    case Op::JL_alumv_or:
+      return instr.reg(0);
+    case Op::JNZD:
+      return instr.reg(2);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -67,7 +78,8 @@ int Flow::following(int i) const {
   return i + 1 < size() && at(i + 1).address == at(i).address + at(i).bundle.bytes ? i + 1 : -1;
 }
 
-// The value of a pointer at bundle i: the nearest write above it in the same function, when that is a constant.
+// The value of a pointer at bundle i: the nearest write above it in the same function, when that is a
+// constant.
 std::optional<u32> Flow::pointer_value(int i, Reg pointer) const {
   for (int k = i - 1; k >= 0; --k) {
     const int b = delay_of(k);
@@ -138,7 +150,8 @@ void Flow::link() {
     }
     for (const HardwareLoop& loop : loops_) {
       const int start = find(loop.start);
-      if (at(i).address == loop.end && start >= 0 && std::find(next.begin(), next.end(), start) == next.end()) {
+      if (at(i).address == loop.end && start >= 0 &&
+          std::find(next.begin(), next.end(), start) == next.end()) {
         next.push_back(start);
       }
     }

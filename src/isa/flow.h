@@ -19,9 +19,9 @@ struct Branch {
 };
 
 struct HardwareLoop {
-  u32 start = 0, end = 0;      // addresses of the first and the last bundle of the body
-  int last_setup = -1;         // index of the last bundle that writes ls, le or lc before the body
-  bool has_count = false;      // lc is written before the body
+  u32 start = 0, end = 0;  // addresses of the first and the last bundle of the body
+  int last_setup = -1;     // index of the last bundle that writes ls, le or lc before the body
+  bool has_count = false;  // lc is written before the body
 };
 
 class Flow {
@@ -55,7 +55,8 @@ class Flow {
   std::vector<HardwareLoop> loops_;
 };
 
-// The constant that an instruction loads into a register that overlaps `reg`; unknown when it writes something else.
+// The constant that an instruction loads into a register that overlaps `reg`; unknown when it writes
+// something else.
 struct Write {
   bool writes = false;
   std::optional<i64> constant;

@@ -1,5 +1,6 @@
-// Static checks of core programs. The rules are facts of the core: operand cycles and units from schedule.tsv, five delay
-// bundles, 16-byte alignment of branch targets, four cycles per lock request, constraints of the hardware loop.
+// Static checks of core programs. The rules are facts of the core: operand cycles and units from
+// schedule.tsv, five delay bundles, 16-byte alignment of branch targets, four cycles per lock request,
+// constraints of the hardware loop.
 #include "isa/lint.h"
 
 #include <algorithm>
@@ -36,7 +37,8 @@ constexpr LintRule kRules[] = {
     {"return-alignment", "a return address that is not on 16 bytes"},
     {"lock-distance", "lock requests closer than four bundles"},
     {"loop-bounds", "a hardware loop without a proper body or count"},
-    {"loop-alignment", "a hardware loop whose body or exit is not on 16 bytes, or whose last bundle is shorter"},
+    {"loop-alignment",
+     "a hardware loop whose body or exit is not on 16 bytes, or whose last bundle is shorter"},
     {"loop-distance", "a hardware loop set up too shortly before its end"},
     {"loop-nested", "a hardware loop register is written inside the body of a hardware loop"},
     {"loop-last-store", "an 8/16-bit store in the last bundle of a short hardware loop"},
@@ -64,12 +66,16 @@ bool is_lock(const Instr& instr) {
     case Op::REL_mLockId_imm:
     case Op::REL_mLockId_reg:
     case Op::REL_COND_mLockId_imm:
-    case Op::REL_COND_mLockId_reg: return true;
-    default: return false;
+    case Op::REL_COND_mLockId_reg:
+      return true;
+    default:
+      return false;
   }
 }
 
-bool is_acquire(const Instr& instr) { return is_lock(instr) && info(instr.op).mnemonic.starts_with("acq"); }
+bool is_acquire(const Instr& instr) {
+  return is_lock(instr) && info(instr.op).mnemonic.starts_with("acq");
+}
 
 // Sticky flags may be set by several instructions in one cycle and have no order.
 bool is_sticky(Reg reg) {
@@ -96,8 +102,8 @@ struct Effects {
   std::vector<Access> defs, uses;
 };
 
-// The state of a load FIFO is one operand that holds pointer, data and position, each also an output: every part is read
-// at the cycle at which it is written, so that FIFO instructions can follow each other.
+// The state of a load FIFO is one operand that holds pointer, data and position, each also an output: every
+// part is read at the cycle at which it is written, so that FIFO instructions can follow each other.
 void add_uses(const Instr& instr, int n, const Timing& times, Effects& out) {
   const InstrInfo& in = info(instr.op);
   for (size_t i = in.outs; i < in.operands.size(); ++i) {
@@ -121,7 +127,8 @@ Effects effects_of(const Bundle& bundle) {
     const Instr& instr = bundle.instr[static_cast<size_t>(n)];
     const Timing& times = timing(instr);
     const InstrInfo& in = info(instr.op);
-    for (int i = 0; i < in.outs; ++i) out.defs.push_back({instr.reg(i), times.operand[static_cast<size_t>(i)], n, false});
+    for (int i = 0; i < in.outs; ++i)
+      out.defs.push_back({instr.reg(i), times.operand[static_cast<size_t>(i)], n, false});
     for (const auto& [reg, cycle] : times.implicit_defs) out.defs.push_back({reg, cycle, n, true});
     add_uses(instr, n, times, out);
   }
@@ -130,7 +137,8 @@ Effects effects_of(const Bundle& bundle) {
 
 class Linter {
  public:
-  Linter(std::span<const PlacedBundle> program, const LintOptions& options) : flow_(program), options_(options) {
+  Linter(std::span<const PlacedBundle> program, const LintOptions& options)
+      : flow_(program), options_(options) {
     for (const PlacedBundle& b : program) effects_.push_back(effects_of(b.bundle));
   }
 
@@ -154,11 +162,15 @@ class Linter {
   }
 
   // For a pair of instructions: reported once per rule and register or unit, at the shortest distance.
-  void add_pair(std::array<int, 4> pair, int what, std::string_view rule, Severity severity, std::string text) {
-    if (seen_.emplace(pair, what, rule).second) add(flow_.at(pair[2]).address, rule, severity, std::move(text));
+  void add_pair(std::array<int, 4> pair, int what, std::string_view rule, Severity severity,
+                std::string text) {
+    if (seen_.emplace(pair, what, rule).second)
+      add(flow_.at(pair[2]).address, rule, severity, std::move(text));
   }
 
-  const Instr& instr(int bundle, int n) const { return flow_.at(bundle).bundle.instr[static_cast<size_t>(n)]; }
+  const Instr& instr(int bundle, int n) const {
+    return flow_.at(bundle).bundle.instr[static_cast<size_t>(n)];
+  }
 
   std::string name(int bundle, int n) const {
     return std::string(info(instr(bundle, n).op).mnemonic) + " at " + hex(flow_.at(bundle).address);
@@ -189,9 +201,9 @@ class Linter {
         check_units(i, a, j, b, distance);
         if (distance < kLockDistance && is_lock(instr(i, a)) && is_lock(instr(j, b))) {
           add_pair({i, a, j, b}, 0, "lock-distance", Severity::kError,
-              name(j, b) + " follows " + name(i, a) + " after " + std::to_string(distance) +
-                  " bundles; the lock unit is busy for four: put " + std::to_string(kLockDistance - distance) +
-                  " more bundles between them");
+                   name(j, b) + " follows " + name(i, a) + " after " + std::to_string(distance) +
+                       " bundles; the lock unit is busy for four: put " +
+                       std::to_string(kLockDistance - distance) + " more bundles between them");
         }
       }
     }
@@ -203,11 +215,11 @@ class Linter {
         const int need = min_distance(def.timing, use.timing);
         if (distance >= need || use.timing.cycle == 0 || !overlaps(def.reg, use.reg)) continue;
         add_pair({i, def.instr, j, use.instr}, static_cast<int>(use.reg), "early-read", Severity::kError,
-            name(j, use.instr) + " reads " + std::string(reg_info(use.reg).name) + " in cycle " +
-                std::to_string(use.timing.cycle) + ", " + std::to_string(distance) + " bundles after " +
-                name(i, def.instr) + ", which writes it in cycle " + std::to_string(def.timing.cycle) +
-                "; the new value needs a distance of " + std::to_string(need) + ": move the read " +
-                std::to_string(need - distance) + " bundles later");
+                 name(j, use.instr) + " reads " + std::string(reg_info(use.reg).name) + " in cycle " +
+                     std::to_string(use.timing.cycle) + ", " + std::to_string(distance) + " bundles after " +
+                     name(i, def.instr) + ", which writes it in cycle " + std::to_string(def.timing.cycle) +
+                     "; the new value needs a distance of " + std::to_string(need) + ": move the read " +
+                     std::to_string(need - distance) + " bundles later");
       }
     }
   }
@@ -222,14 +234,15 @@ class Linter {
         const int reg = static_cast<int>(second.reg);
         if (gap == 0) {
           add_pair(pair, reg, "write-collision", Severity::kError,
-              name(i, first.instr) + " and " + name(j, second.instr) + " both write " +
-                  std::string(reg_info(second.reg).name) +
-                  " in the same cycle; move one of them or use another register");
+                   name(i, first.instr) + " and " + name(j, second.instr) + " both write " +
+                       std::string(reg_info(second.reg).name) +
+                       " in the same cycle; move one of them or use another register");
         } else if (!options_.allow_old_value_reads) {
           add_pair(pair, reg, "late-overwrite", Severity::kWarning,
-              "the result of " + name(i, first.instr) + " lands on " + std::string(reg_info(first.reg).name) + " " +
-                  std::to_string(-gap) + " cycles after that of the younger " + name(j, second.instr) +
-                  "; use another register or move one of them");
+                   "the result of " + name(i, first.instr) + " lands on " +
+                       std::string(reg_info(first.reg).name) + " " + std::to_string(-gap) +
+                       " cycles after that of the younger " + name(j, second.instr) +
+                       "; use another register or move one of them");
         }
       }
     }
@@ -243,8 +256,8 @@ class Linter {
         if (x.start + x.cycles <= y_start || y_start + y.cycles <= x.start) continue;
         if (unit_name(x.unit) == "LCKREQ") continue;  // lock-distance
         add_pair({i, a, j, b}, x.unit, "unit-conflict", Severity::kError,
-            name(i, a) + " and " + name(j, b) + " use " + std::string(unit_name(x.unit)) +
-                " in the same cycle; move one of them");
+                 name(i, a) + " and " + name(j, b) + " use " + std::string(unit_name(x.unit)) +
+                     " in the same cycle; move one of them");
       }
     }
   }
@@ -257,12 +270,15 @@ class Linter {
       const Instr& in = instr(i, n);
       const std::string what(info(in.op).mnemonic);
       if (info(in.op).delay) {
-        add(flow_.at(i).address, "delay-slot-branch", Severity::kError, what + where + "; move it behind them");
+        add(flow_.at(i).address, "delay-slot-branch", Severity::kError,
+            what + where + "; move it behind them");
       } else if (in.op == Op::DONE) {
-        add(flow_.at(i).address, "delay-slot-done", Severity::kError, what + where + " was never tried; move it out");
+        add(flow_.at(i).address, "delay-slot-done", Severity::kError,
+            what + where + " was never tried; move it out");
       } else if (is_acquire(in) && flow_.branch(b)->call) {
         add(flow_.at(i).address, "delay-slot-lock", Severity::kWarning,
-            what + where + " is legal: it blocks there before the callee starts; make sure that this is meant");
+            what + where +
+                " is legal: it blocks there before the callee starts; make sure that this is meant");
       } else if (is_lock(in)) {
         add(flow_.at(i).address, "delay-slot-lock", Severity::kError,
             what + where + "; only acq behind a call is known to work: move it out");
@@ -275,7 +291,8 @@ class Linter {
     const u32 line = flow_.at(i).address & ~(kLine - 1);
     for (int k = i; flow_.at(k).address > line;) {
       --k;
-      if (k < 0 || flow_.following(k) != k + 1 || !all_nops(flow_.at(k).bundle) || flow_.at(k).address < line) return false;
+      if (k < 0 || flow_.following(k) != k + 1 || !all_nops(flow_.at(k).bundle) || flow_.at(k).address < line)
+        return false;
     }
     return true;
   }
@@ -291,7 +308,8 @@ class Linter {
     } else if (branch.call && flow_.following(last) >= 0 && !aligned(flow_.following(last))) {
       const u32 back = flow_.at(flow_.following(last)).address;
       add(here, "return-alignment", Severity::kError,
-          "the call returns to " + hex(back) + ", which is not on 16 bytes; lengthen the delay bundles with nops");
+          "the call returns to " + hex(back) +
+              ", which is not on 16 bytes; lengthen the delay bundles with nops");
     }
     if (!branch.target) return;
     const int target = flow_.find(*branch.target);
@@ -306,7 +324,8 @@ class Linter {
     if (!aligned(target)) {
       add(here, "branch-alignment", Severity::kError,
           "the target " + hex(*branch.target) +
-              " is not on 16 bytes, nor behind nops only in its line: align it, unaligned targets hang or corrupt");
+              " is not on 16 bytes, nor behind nops only in its line: align it, unaligned targets hang or "
+              "corrupt");
     }
   }
 
@@ -328,7 +347,8 @@ void Linter::check_loop(const HardwareLoop& loop) {
   const u32 setup = flow_.at(loop.last_setup).address;
   if (end < 0 || loop.end < loop.start) {
     add(setup, "loop-bounds", Severity::kError,
-        "le is " + hex(loop.end) + ", expected the start of the last bundle of the body that begins at " + hex(loop.start));
+        "le is " + hex(loop.end) + ", expected the start of the last bundle of the body that begins at " +
+            hex(loop.start));
     return;
   }
   if (!loop.has_count) {
@@ -337,8 +357,9 @@ void Linter::check_loop(const HardwareLoop& loop) {
   const u32 ready = setup + flow_.at(loop.last_setup).bundle.bytes;
   if (loop.end < ready + kLoopDistance) {
     add(setup, "loop-distance", Severity::kError,
-        "ls, le or lc is written here, " + std::to_string(i64{loop.end} - ready) + " bytes before the last bundle at " +
-            hex(loop.end) + "; at least " + std::to_string(kLoopDistance) + " are needed: pad with nops");
+        "ls, le or lc is written here, " + std::to_string(i64{loop.end} - ready) +
+            " bytes before the last bundle at " + hex(loop.end) + "; at least " +
+            std::to_string(kLoopDistance) + " are needed: pad with nops");
   }
   check_loop_body(loop, start, end);
 }
@@ -346,7 +367,8 @@ void Linter::check_loop(const HardwareLoop& loop) {
 void Linter::check_loop_body(const HardwareLoop& loop, int start, int end) {
   const PlacedBundle& last = flow_.at(end);
   if (loop.start % kLine != 0) {
-    add(loop.start, "loop-alignment", Severity::kError, "the body of a hardware loop starts here, not on 16 bytes");
+    add(loop.start, "loop-alignment", Severity::kError,
+        "the body of a hardware loop starts here, not on 16 bytes");
   }
   if (last.bundle.bytes != kLine) {
     add(loop.end, "loop-alignment", Severity::kWarning,
@@ -354,7 +376,8 @@ void Linter::check_loop_body(const HardwareLoop& loop, int start, int end) {
             " bytes; only 16 are known to work: use the longest format");
   }
   if ((loop.end + last.bundle.bytes) % kLine != 0) {
-    add(loop.end, "loop-alignment", Severity::kError, "the bundle behind the hardware loop is not on 16 bytes");
+    add(loop.end, "loop-alignment", Severity::kError,
+        "the bundle behind the hardware loop is not on 16 bytes");
   }
   if (flow_.delay_of(end) >= 0) {
     add(loop.end, "loop-bounds", Severity::kError, "the last bundle of a hardware loop lies in delay slots");
@@ -364,7 +387,8 @@ void Linter::check_loop_body(const HardwareLoop& loop, int start, int end) {
       const Instr& in = instr(i, n);
       if (write_of(in, Reg::ls).writes || write_of(in, Reg::le).writes || write_of(in, Reg::lc).writes) {
         add(flow_.at(i).address, "loop-nested", Severity::kError,
-            name(i, n) + " writes a loop register inside the loop at " + hex(loop.start) + "; there is one set only");
+            name(i, n) + " writes a loop register inside the loop at " + hex(loop.start) +
+                "; there is one set only");
       }
       const Timing& times = timing(in);
       const bool part_word = times.memory_last > times.memory_first;  // read-modify-write stores
@@ -382,7 +406,8 @@ void Linter::check_size() {
   const u64 end = u64{last.address} + last.bundle.bytes;
   if (end > options_.program_bytes) {
     add(last.address, "program-size", Severity::kError,
-        "the program ends at " + std::to_string(end) + ", program memory has " + std::to_string(options_.program_bytes) +
+        "the program ends at " + std::to_string(end) + ", program memory has " +
+            std::to_string(options_.program_bytes) +
             " bytes: " + std::to_string(end - options_.program_bytes) + " too many");
   }
 }
@@ -403,7 +428,8 @@ void Linter::check_stack() {
     if (!fresh && before <= it->second.first) continue;
     it->second.first = before;
     if (++it->second.second > kMaxUpdates) {
-      add(flow_.at(i).address, "stack-unknown", Severity::kError, "sp grows on every turn of a loop; balance paddxm [sp]");
+      add(flow_.at(i).address, "stack-unknown", Severity::kError,
+          "sp grows on every turn of a loop; balance paddxm [sp]");
       return;
     }
     i64 sp = before;
@@ -416,7 +442,8 @@ void Linter::check_stack() {
         sp = *write.constant & 0xFFFFF;
         if (low == unknown || sp < low) low = sp;
       } else {
-        add(flow_.at(i).address, "stack-unknown", Severity::kWarning, name(i, n) + " moves sp by an unknown amount");
+        add(flow_.at(i).address, "stack-unknown", Severity::kWarning,
+            name(i, n) + " moves sp by an unknown amount");
         sp = unknown;
       }
     }
@@ -448,7 +475,9 @@ std::vector<Finding> lint(std::span<const PlacedBundle> program, const LintOptio
   return Linter(program, options).run();
 }
 
-std::span<const LintRule> lint_rules() { return kRules; }
+std::span<const LintRule> lint_rules() {
+  return kRules;
+}
 
 Result<std::vector<PlacedBundle>> place(ByteSpan code, u32 base) {
   std::vector<PlacedBundle> out;
@@ -461,7 +490,8 @@ Result<std::vector<PlacedBundle>> place(ByteSpan code, u32 base) {
     }
     const auto bundle = decode(code.subspan(at));
     if (!bundle.ok()) {
-      return fail(bundle.error().code, "address " + hex(base + static_cast<u32>(at)) + ": " + bundle.error().message);
+      return fail(bundle.error().code,
+                  "address " + hex(base + static_cast<u32>(at)) + ": " + bundle.error().message);
     }
     out.push_back({base + static_cast<u32>(at), *bundle});
     at += bundle->bytes;

@@ -1,4 +1,5 @@
-// Static checks of a core program: hazards of the exposed pipeline, control-flow rules, locks, hardware loops, sizes.
+// Static checks of a core program: hazards of the exposed pipeline, control-flow rules, locks, hardware
+// loops, sizes.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,7 @@ struct Finding {
   u32 address = 0;        // of the bundle to change
   std::string_view rule;  // one of lint_rules()
   Severity severity = Severity::kError;
-  std::string text;       // why, and what to change
+  std::string text;  // why, and what to change
 };
 
 struct MemoryRange {
@@ -34,7 +35,8 @@ struct MemoryRange {
 };
 
 struct LintOptions {
-  // Programs that read a register's old value on purpose while a new one is in flight: no early-read, no late-overwrite.
+  // Programs that read a register's old value on purpose while a new one is in flight: no early-read, no
+  // late-overwrite.
   bool allow_old_value_reads = false;
   u32 program_bytes = 16 * 1024;
   // Buffers that the stack must not reach. sp starts at stack_start, or where the program itself sets it.
@@ -42,13 +44,14 @@ struct LintOptions {
   std::optional<u32> stack_start;
 };
 
-// Bundles in address order. Paths are followed over direct branches, over register branches whose pointer was loaded
-// with a constant just before, over calls into the callee, and over the back edge of hardware loops with constant bounds;
-// nothing is said about paths that cannot be determined. Findings come in address order.
+// Bundles in address order. Paths are followed over direct branches, over register branches whose pointer was
+// loaded with a constant just before, over calls into the callee, and over the back edge of hardware loops
+// with constant bounds; nothing is said about paths that cannot be determined. Findings come in address
+// order.
 std::vector<Finding> lint(std::span<const PlacedBundle> program, const LintOptions& options = {});
 
-// Decodes a program. After an unconditional transfer and its five delay bundles, bytes up to the next 16-byte line are
-// padding and may be anything. Error: a bundle elsewhere that does not decode, with its address.
+// Decodes a program. After an unconditional transfer and its five delay bundles, bytes up to the next 16-byte
+// line are padding and may be anything. Error: a bundle elsewhere that does not decode, with its address.
 Result<std::vector<PlacedBundle>> place(ByteSpan code, u32 base = 0);
 
 // Every rule id with one sentence.

@@ -1,5 +1,5 @@
-// Look-ups over the generated tables of registers, classes and instructions (sources: src/isa/tables/regfile.tsv,
-// registers.tsv, immediates.tsv, instructions.tsv).
+// Look-ups over the generated tables of registers, classes and instructions (sources:
+// src/isa/tables/regfile.tsv, registers.tsv, immediates.tsv, instructions.tsv).
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
@@ -37,7 +37,8 @@ std::vector<bool> make_overlaps() {
   std::vector<bool> table(static_cast<size_t>(tables::kRegs) * tables::kRegs);
   for (int a = 0; a < tables::kRegs; ++a) {
     for (int b = 0; b < tables::kRegs; ++b) {
-      table[static_cast<size_t>(a) * tables::kRegs + b] = parts_overlap(static_cast<Reg>(a), static_cast<Reg>(b));
+      table[static_cast<size_t>(a) * tables::kRegs + b] =
+          parts_overlap(static_cast<Reg>(a), static_cast<Reg>(b));
     }
   }
   return table;
@@ -62,9 +63,13 @@ bool overlaps(Reg a, Reg b) {
   return i < n && j < n && table[i * n + j];
 }
 
-u32 bank_bits(Bank bank) { return tables::kBankBits[static_cast<size_t>(bank)]; }
+u32 bank_bits(Bank bank) {
+  return tables::kBankBits[static_cast<size_t>(bank)];
+}
 
-const InstrInfo& info(Op op) { return tables::kInstrInfo[static_cast<size_t>(op)]; }
+const InstrInfo& info(Op op) {
+  return tables::kInstrInfo[static_cast<size_t>(op)];
+}
 
 Op find_op(std::string_view record_name) {
   static const auto names = make_op_names();
@@ -72,9 +77,13 @@ Op find_op(std::string_view record_name) {
   return it == names.end() ? Op::kCount : it->second;
 }
 
-const RegClass& reg_class(u16 cls) { return tables::kRegClasses[cls]; }
+const RegClass& reg_class(u16 cls) {
+  return tables::kRegClasses[cls];
+}
 
-const ImmClass& imm_class(u16 cls) { return tables::kImmClasses[cls]; }
+const ImmClass& imm_class(u16 cls) {
+  return tables::kImmClasses[cls];
+}
 
 const Timing& timing(const Instr& instr) {
   const tables::TimingSelect& select = tables::kTimingSelect[static_cast<size_t>(instr.op)];
@@ -88,6 +97,8 @@ const Timing& timing(const Instr& instr) {
   return tables::kTimings[tables::kTimingVariant[at]];
 }
 
-std::string_view unit_name(u8 unit) { return unit < tables::kUnits.size() ? tables::kUnits[unit] : "?"; }
+std::string_view unit_name(u8 unit) {
+  return unit < tables::kUnits.size() ? tables::kUnits[unit] : "?";
+}
 
 }  // namespace tegula::isa

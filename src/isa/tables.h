@@ -14,8 +14,8 @@ struct Piece {
   u8 shift, bits, to;
 };
 
-// Where an operand's code lies in the slot word. An operand without a field of its own repeats the pieces of the operand
-// that it follows; a register implied by the opcode has no piece (code 0).
+// Where an operand's code lies in the slot word. An operand without a field of its own repeats the pieces of
+// the operand that it follows; a register implied by the opcode has no piece (code 0).
 struct OperandCode {
   u8 pieces;
   Piece piece[2];
@@ -40,8 +40,8 @@ struct Format {
   FormatSlot slot[6];     // in the order of Bundle::instr: lda ldb alu mv lng st vec
 };
 
-// Decision tree over a slot word. Inner node (bits != 0): the child is kDecodeChildren[at + field]; leaf: `count`
-// candidates from kDecodeLeaves[at], those with more fixed bits first.
+// Decision tree over a slot word. Inner node (bits != 0): the child is kDecodeChildren[at + field]; leaf:
+// `count` candidates from kDecodeLeaves[at], those with more fixed bits first.
 struct DecodeNode {
   u8 shift, bits;
   u16 count;
@@ -53,8 +53,9 @@ struct RegCodes {
   u32 first;
 };
 
-// The timing of an op: kTimings[base], or by the groups of the registers of operands a and b: with `a` alone (b < 0)
-// kTimings[kTimingVariant[table + group a]], with both kTimings[kTimingVariant[table + group a * kTimingGroups + group b]].
+// The timing of an op: kTimings[base], or by the groups of the registers of operands a and b: with `a` alone
+// (b < 0) kTimings[kTimingVariant[table + group a]], with both kTimings[kTimingVariant[table + group a *
+// kTimingGroups + group b]].
 struct TimingSelect {
   u16 base;
   i8 a, b;
@@ -67,24 +68,24 @@ struct SyntaxItem {
   std::string_view text;
 };
 
-extern const RegInfo kRegInfo[];                    // by Reg
-extern const u32 kBankBits[];                       // by Bank
+extern const RegInfo kRegInfo[];  // by Reg
+extern const u32 kBankBits[];     // by Bank
 extern const std::span<const RegClass> kRegClasses;
 extern const std::span<const ImmClass> kImmClasses;
-extern const InstrInfo kInstrInfo[];                // by Op
-extern const Encoding kEncoding[];                  // by Op
+extern const InstrInfo kInstrInfo[];  // by Op
+extern const Encoding kEncoding[];    // by Op
 extern const std::span<const Format> kFormats;
-extern const u8 kSlotBits[];                        // by Slot
-extern const Op kSlotNop[];                         // by Slot
-extern const u16 kDecodeRoot[];                     // by Slot: node index
+extern const u8 kSlotBits[];     // by Slot
+extern const Op kSlotNop[];      // by Slot
+extern const u16 kDecodeRoot[];  // by Slot: node index
 extern const DecodeNode kDecodeNodes[];
 extern const u16 kDecodeChildren[];
 extern const Op kDecodeLeaves[];
-extern const RegCodes kRegCodes[];                  // by register class
+extern const RegCodes kRegCodes[];  // by register class
 extern const Reg kRegOfCode[];
 extern const std::span<const Timing> kTimings;
-extern const TimingSelect kTimingSelect[];          // by Op
-extern const u8 kTimingGroup[];                     // by Reg; 0: none
+extern const TimingSelect kTimingSelect[];  // by Op
+extern const u8 kTimingGroup[];             // by Reg; 0: none
 extern const int kTimingGroups;
 extern const u16 kTimingVariant[];
 extern const std::span<const std::string_view> kUnits;

@@ -11,15 +11,21 @@ namespace tegula::isa {
 
 namespace {
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
-bool is_space(char c) { return c == ' ' || c == '\t'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\t';
+}
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 bool equal_ignoring_case(std::string_view text, std::string_view lower_case) {
-  return text.size() == lower_case.size() &&
-         std::equal(text.begin(), text.end(), lower_case.begin(), [](char a, char b) { return lower(a) == b; });
+  return text.size() == lower_case.size() && std::equal(text.begin(), text.end(), lower_case.begin(),
+                                                        [](char a, char b) { return lower(a) == b; });
 }
 
 // What could not be matched: of several attempts the one that got furthest is reported.
@@ -56,7 +62,7 @@ class Matcher {
     skip_spaces();
     if (at_ != end_) return miss("the end of the instruction");
     const auto done = complete(instr);
-    if (!done.ok()) return miss(done.error().message);
+    if (!done.ok()) return miss("operands that agree (" + done.error().message + ")");
     return true;
   }
 
@@ -153,7 +159,8 @@ std::unordered_map<std::string_view, std::vector<Op>> make_mnemonics() {
 Error syntax_error(std::string_view line, size_t at, size_t end, const std::string& expected) {
   const size_t stop = std::min(end, at + 24);
   const std::string found = at < end ? "'" + std::string(line.substr(at, stop - at)) + "'" : "the end";
-  return fail(Code::kInvalidArgument, "column " + std::to_string(at + 1) + ": expected " + expected + ", found " + found);
+  return fail(Code::kInvalidArgument,
+              "column " + std::to_string(at + 1) + ": expected " + expected + ", found " + found);
 }
 
 // All instructions that the text between at and end can mean; usually one.
@@ -240,7 +247,8 @@ Result<Bundle> assemble(std::string_view line) {
   std::vector<std::vector<Instr>> readings;
   for (size_t at = 0; at <= line.size();) {
     const size_t end = std::min(line.find(';', at), line.size());
-    if (readings.size() == 6) return syntax_error(line, at, line.size(), "at most 6 instructions in a bundle");
+    if (readings.size() == 6)
+      return syntax_error(line, at, line.size(), "at most 6 instructions in a bundle");
     TRY_ASSIGN(auto reading, parse_instruction(line, at, end));
     readings.push_back(std::move(reading));
     at = end + 1;
@@ -248,8 +256,9 @@ Result<Bundle> assemble(std::string_view line) {
   Bundle bundle;
   bundle.count = static_cast<u8>(readings.size());
   if (!choose(readings, 0, 0, bundle)) {
-    return fail(Code::kInvalidArgument, "'" + std::string(line) +
-                                            "': two instructions need the same slot, or no bundle format has these slots");
+    return fail(Code::kInvalidArgument,
+                "'" + std::string(line) +
+                    "': two instructions need the same slot, or no bundle format has these slots");
   }
   std::sort(bundle.instr.begin(), bundle.instr.begin() + bundle.count,
             [](const Instr& a, const Instr& b) { return slot_rank(a) < slot_rank(b); });

@@ -41,7 +41,8 @@ inline std::array<std::vector<Op>, static_cast<size_t>(Slot::kCount)> ops_by_slo
   return out;
 }
 
-inline Bundle random_bundle(u8 format, const std::array<std::vector<Op>, static_cast<size_t>(Slot::kCount)>& by_slot,
+inline Bundle random_bundle(u8 format,
+                            const std::array<std::vector<Op>, static_cast<size_t>(Slot::kCount)>& by_slot,
                             std::mt19937_64& rng) {
   static constexpr Slot kOrder[] = {Slot::kLda, Slot::kLdb, Slot::kAlu, Slot::kMv,
                                     Slot::kLng, Slot::kSt,  Slot::kVec, Slot::kNop};

@@ -56,7 +56,8 @@ Bytes build_once(const std::vector<std::string>& lines, Labels& labels) {
   return out;
 }
 
-// Assembles lines one after the other. ".align" pads with 2-byte nops to 16 bytes, ".nops N" adds N 16-byte nop bundles,
+// Assembles lines one after the other. ".align" pads with 2-byte nops to 16 bytes, ".nops N" adds N 16-byte
+// nop bundles,
 // ".long X" is X in the 16-byte format, "name:" is a label and @name its address.
 Bytes build(const std::vector<std::string>& lines) {
   Labels labels;
@@ -72,13 +73,14 @@ std::vector<Finding> run(const std::vector<std::string>& lines, const LintOption
 
 std::string show(const std::vector<Finding>& findings) {
   std::string text;
-  for (const Finding& f : findings) text += std::to_string(f.address) + " " + std::string(f.rule) + ": " + f.text + "\n";
+  for (const Finding& f : findings)
+    text += std::to_string(f.address) + " " + std::string(f.rule) + ": " + f.text + "\n";
   return text;
 }
 
 // Exactly one finding, of this rule.
-void expect_one(const std::vector<std::string>& lines, std::string_view rule, u32 address, const std::string& part,
-                const LintOptions& options = {}) {
+void expect_one(const std::vector<std::string>& lines, std::string_view rule, u32 address,
+                const std::string& part, const LintOptions& options = {}) {
   const auto findings = run(lines, options);
   ASSERT_EQ(findings.size(), 1u) << rule << "\n" << show(findings);
   EXPECT_EQ(findings[0].rule, rule) << findings[0].text;
@@ -100,7 +102,8 @@ std::vector<std::string> join(std::initializer_list<std::vector<std::string>> pa
 }
 
 // Some finding of this rule, among others.
-void expect_some(const std::vector<std::string>& lines, std::string_view rule, u32 address, const std::string& part) {
+void expect_some(const std::vector<std::string>& lines, std::string_view rule, u32 address,
+                 const std::string& part) {
   const auto findings = run(lines);
   const bool found = std::any_of(findings.begin(), findings.end(), [&](const Finding& f) {
     return f.rule == rule && f.address == address && f.text.find(part) != std::string::npos;
@@ -109,19 +112,21 @@ void expect_some(const std::vector<std::string>& lines, std::string_view rule, u
 }
 
 TEST(Lint, CleanProgram) {
-  expect_clean(join({{"movxm sp, #458752", "mova r0, #776", "movxm p0, #462848", "movxm p1, #466944", "mova r1, #8"},
-                     // Loads, one multiply per turn, the next turn's loads in the delay slots.
-                     {"acq #48, r5", ".align", ".nops 3", "top:", "vlda x0, [p0], #64;vldb x1, [p1], #64",
-                      "add r1, r1, #-1", "jnz r1, #@top", ".nops 4", "vmac dm0, dm0, x0, x1, r0", ".align"},
-                     {".long jl #@callee", ".nops 5", ".long done", "end:", "j #@end", ".nops 5", ".align"},
-                     {"callee:", "vst.srs.4x dm0, s0, srssign1, [p2, #0]", "paddxm [sp], #64", ".nops 6", "rel #49, r6",
-                      "paddxm [sp], #-64", "ret lr", ".nops 5", ".align"}}));
+  expect_clean(
+      join({{"movxm sp, #458752", "mova r0, #776", "movxm p0, #462848", "movxm p1, #466944", "mova r1, #8"},
+            // Loads, one multiply per turn, the next turn's loads in the delay slots.
+            {"acq #48, r5", ".align", ".nops 3", "top:", "vlda x0, [p0], #64;vldb x1, [p1], #64",
+             "add r1, r1, #-1", "jnz r1, #@top", ".nops 4", "vmac dm0, dm0, x0, x1, r0", ".align"},
+            {".long jl #@callee", ".nops 5", ".long done", "end:", "j #@end", ".nops 5", ".align"},
+            {"callee:", "vst.srs.4x dm0, s0, srssign1, [p2, #0]", "paddxm [sp], #64", ".nops 6",
+             "rel #49, r6", "paddxm [sp], #-64", "ret lr", ".nops 5", ".align"}}));
 }
 
 TEST(Lint, EarlyReadInStraightCode) {
   expect_clean({"lda r0, [p0, #0]", ".nops 6", "add r1, r0, #1"});
   expect_one({"lda r0, [p0, #0]", ".nops 5", "add r1, r0, #1"}, "early-read", 84,
-             "add at 0x54 reads r0 in cycle 1, 6 bundles after lda at 0x0, which writes it in cycle 7; the new value "
+             "add at 0x54 reads r0 in cycle 1, 6 bundles after lda at 0x0, which writes it in cycle 7; the "
+             "new value "
              "needs a distance of 7: move the read 1 bundles later");
   LintOptions old_values;
   old_values.allow_old_value_reads = true;
@@ -130,17 +135,22 @@ TEST(Lint, EarlyReadInStraightCode) {
 
 TEST(Lint, EarlyReadOfAPart) {
   expect_clean({"vmac dm0, dm0, x0, x1, r0", ".nops 5", "vst bmhl0, [p0, #0]"});
-  expect_one({"vmac dm0, dm0, x0, x1, r0", ".nops 4", "vst bmhl0, [p0, #0]"}, "early-read", 68, "vst at 0x44 reads bmhl0");
+  expect_one({"vmac dm0, dm0, x0, x1, r0", ".nops 4", "vst bmhl0, [p0, #0]"}, "early-read", 68,
+             "vst at 0x44 reads bmhl0");
   expect_clean({"vmac dm0, dm0, x0, x1, r0", "nop", "vmac dm0, dm0, x0, x1, r0"});
-  expect_one({"vmac dm0, dm0, x0, x1, r0", "vmac dm0, dm0, x0, x1, r0"}, "early-read", 4, "reads dm0 in cycle 4");
-  expect_one({"vmac.f dm0, dm0, x0, x1, r0", "nop", "vmac.f dm0, dm0, x0, x1, r0"}, "early-read", 6, "reads dm0");
+  expect_one({"vmac dm0, dm0, x0, x1, r0", "vmac dm0, dm0, x0, x1, r0"}, "early-read", 4,
+             "reads dm0 in cycle 4");
+  expect_one({"vmac.f dm0, dm0, x0, x1, r0", "nop", "vmac.f dm0, dm0, x0, x1, r0"}, "early-read", 6,
+             "reads dm0");
 }
 
 TEST(Lint, EarlyReadAcrossABackEdge) {
   // The load of one turn lands after the add at the top of the next turn.
   const auto loop = [](const std::string& between) {
-    return join({{"add r1, r0, #1", "jnz r2, #0"}, {".nops 1", between, "lda r0, [p0, #0]", "nop", "nop"},
-                 {".align"}, {".nops 8"}});
+    return join({{"add r1, r0, #1", "jnz r2, #0"},
+                 {".nops 1", between, "lda r0, [p0, #0]", "nop", "nop"},
+                 {".align"},
+                 {".nops 8"}});
   };
   expect_one(loop("nop"), "early-read", 0, "3 bundles after lda");
   expect_clean(join({{"add r1, r0, #1", "jnz r2, #0"}, kFiveNops, {".nops 8"}}));
@@ -151,9 +161,12 @@ TEST(Lint, EarlyReadAcrossABackEdge) {
 }
 
 TEST(Lint, LateOverwriteAndCollision) {
-  expect_one({"lda r0, [p0, #0]", "nop", "mova r0, #1"}, "late-overwrite", 6, "4 cycles after that of the younger mova");
-  expect_some({"lda r0, [p0, #0]", ".nops 5", "mova r0, #1", ".nops 2"}, "write-collision", 84, "both write r0");
-  expect_one({"mul r0, r1, r2", "add r0, r1, r2"}, "write-collision", 4, "mul at 0x0 and add at 0x4 both write r0");
+  expect_one({"lda r0, [p0, #0]", "nop", "mova r0, #1"}, "late-overwrite", 6,
+             "4 cycles after that of the younger mova");
+  expect_some({"lda r0, [p0, #0]", ".nops 5", "mova r0, #1", ".nops 2"}, "write-collision", 84,
+              "both write r0");
+  expect_one({"mul r0, r1, r2", "add r0, r1, r2"}, "write-collision", 4,
+             "mul at 0x0 and add at 0x4 both write r0");
   expect_one({"mova r0, #1;add r0, r1, r2"}, "write-collision", 0, "both write r0");
 }
 
@@ -169,10 +182,12 @@ TEST(Lint, FifoPopsMayFollowEachOther) {
 }
 
 TEST(Lint, DelaySlots) {
-  expect_some(join({{"j #32", "nop", "j #32", "nop", "nop", "nop"}, {".align", ".nops 2"}}), "delay-slot-branch", 8, "j in");
-  expect_one(join({{"j #32", "nop", "done", "nop", "nop", "nop"}, {".align", ".nops 1"}}), "delay-slot-done", 8, "done");
-  expect_one(join({{"j #32", "nop", "rel #49, r1", "nop", "nop", "nop"}, {".align", ".nops 1"}}), "delay-slot-lock", 8,
-             "rel in");
+  expect_some(join({{"j #32", "nop", "j #32", "nop", "nop", "nop"}, {".align", ".nops 2"}}),
+              "delay-slot-branch", 8, "j in");
+  expect_one(join({{"j #32", "nop", "done", "nop", "nop", "nop"}, {".align", ".nops 1"}}), "delay-slot-done",
+             8, "done");
+  expect_one(join({{"j #32", "nop", "rel #49, r1", "nop", "nop", "nop"}, {".align", ".nops 1"}}),
+             "delay-slot-lock", 8, "rel in");
   const auto call = join({{"jl #32", "nop", "acq #49, r1", "nop", "nop", "nop"}, {".align", ".nops 2"}});
   const auto findings = run(call);
   ASSERT_EQ(findings.size(), 1u) << show(findings);
@@ -182,13 +197,14 @@ TEST(Lint, DelaySlots) {
 }
 
 TEST(Lint, Targets) {
-  expect_one(join({{"j #36"}, kFiveNops, {".align", ".nops 1", "mova r0, #0", "mova r0, #1"}}), "branch-alignment", 0,
-             "0x24 is not on 16 bytes");
+  expect_one(join({{"j #36"}, kFiveNops, {".align", ".nops 1", "mova r0, #0", "mova r0, #1"}}),
+             "branch-alignment", 0, "0x24 is not on 16 bytes");
   // Legal: nothing but nops before it in its line.
   expect_clean(join({{"j #36"}, kFiveNops, {".align", ".nops 1", "nop", "nop", "mova r0, #1"}}));
-  expect_one(join({{"j #40"}, kFiveNops, {".align", ".nops 2"}}), "branch-target", 0, "no bundle starts at the target 0x28");
-  expect_one(join({{"nop", "nop", "jz r0, #16", "nop", "nop", "nop", "nop", "nop", ".nops 1"}}), "branch-target", 4,
-             "delay slots of another branch");
+  expect_one(join({{"j #40"}, kFiveNops, {".align", ".nops 2"}}), "branch-target", 0,
+             "no bundle starts at the target 0x28");
+  expect_one(join({{"nop", "nop", "jz r0, #16", "nop", "nop", "nop", "nop", "nop", ".nops 1"}}),
+             "branch-target", 4, "delay slots of another branch");
   expect_one(join({{"jl #48", ".nops 1", "nop", "nop", "nop", "nop"}, {"mova r0, #0", ".align", ".nops 2"}}),
              "return-alignment", 0, "0x1e");
 }
@@ -204,24 +220,30 @@ std::vector<std::string> loop_program(const std::string& setup, const std::vecto
 
 TEST(Lint, HardwareLoops) {
   const std::vector<std::string> body = {".nops 1", ".long vlda x0, [p0], #64"};
-  const auto good = join({{"movxm ls, #144", "movx lc, #3", "movxm le, #160", ".align", ".nops 7", ".nops 1"}, body});
+  const auto good =
+      join({{"movxm ls, #144", "movx lc, #3", "movxm le, #160", ".align", ".nops 7", ".nops 1"}, body});
   // 16-byte set-up, seven lines, then a body of two bundles at 144.
   expect_clean(good);
-  expect_one(loop_program("mova r0, #0", {".nops 1", ".nops 1", ".nops 1"}), "loop-bounds", 10, "lc is not set");
-  expect_one(join({{"movxm ls, #64", "movx lc, #3", "movxm le, #80", ".align", ".nops 3"}, body, {".nops 1"}}),
-             "loop-distance", 10, "64 bytes before");
-  expect_one(join({{"movxm ls, #144", "movx lc, #3", "movxm le, #158", ".align", ".nops 7", ".nops 2"}}), "loop-bounds",
-             10, "le is 0x9e");
-  expect_one(join({{"movxm ls, #144", "movx lc, #3", "movxm le, #160", ".align", ".nops 8", ".long movx lc, #4", ".nops 2"}}),
+  expect_one(loop_program("mova r0, #0", {".nops 1", ".nops 1", ".nops 1"}), "loop-bounds", 10,
+             "lc is not set");
+  expect_one(
+      join({{"movxm ls, #64", "movx lc, #3", "movxm le, #80", ".align", ".nops 3"}, body, {".nops 1"}}),
+      "loop-distance", 10, "64 bytes before");
+  expect_one(join({{"movxm ls, #144", "movx lc, #3", "movxm le, #158", ".align", ".nops 7", ".nops 2"}}),
+             "loop-bounds", 10, "le is 0x9e");
+  expect_one(join({{"movxm ls, #144", "movx lc, #3", "movxm le, #160", ".align", ".nops 8",
+                    ".long movx lc, #4", ".nops 2"}}),
              "loop-nested", 144, "movx at 0x90");
-  expect_one(join({{"movxm ls, #@top", "movx lc, #3", "movxm le, #@last", ".align", ".nops 7", "top:", ".nops 1"},
-                   {"nop", "nop", "nop", "nop", "nop", "nop", "nop", "nop", "last:", ".long st.s8 r0, [p0, #0]", ".nops 9"}}),
-             "loop-last-store", 160, "st.s8");
+  expect_one(
+      join({{"movxm ls, #@top", "movx lc, #3", "movxm le, #@last", ".align", ".nops 7", "top:", ".nops 1"},
+            {"nop", "nop", "nop", "nop", "nop", "nop", "nop", "nop", "last:", ".long st.s8 r0, [p0, #0]",
+             ".nops 9"}}),
+      "loop-last-store", 160, "st.s8");
 }
 
 TEST(Lint, HardwareLoopAlignment) {
-  const auto findings = run({"movxm ls, #148", "movx lc, #3", "movxm le, #164", ".align", ".nops 8", "mova r0, #0",
-                             ".nops 1", "mova r0, #1", ".nops 1"});
+  const auto findings = run({"movxm ls, #148", "movx lc, #3", "movxm le, #164", ".align", ".nops 8",
+                             "mova r0, #0", ".nops 1", "mova r0, #1", ".nops 1"});
   std::set<std::string_view> rules;
   for (const Finding& f : findings) rules.insert(f.rule);
   EXPECT_EQ(findings.size(), 3u) << show(findings);  // body, length of the last bundle, exit
@@ -229,8 +251,8 @@ TEST(Lint, HardwareLoopAlignment) {
 }
 
 TEST(Lint, EarlyReadAcrossAHardwareLoop) {
-  expect_one(join({{"movxm ls, #144", "movx lc, #3", "movxm le, #160", ".align", ".nops 8", ".long add r1, r0, #1",
-                    ".long lda r0, [p0], #4", ".nops 9"}}),
+  expect_one(join({{"movxm ls, #144", "movx lc, #3", "movxm le, #160", ".align", ".nops 8",
+                    ".long add r1, r0, #1", ".long lda r0, [p0], #4", ".nops 9"}}),
              "early-read", 144, "1 bundles after lda");
 }
 
@@ -244,8 +266,11 @@ TEST(Lint, Stack) {
   options.buffers = {{0x70100, 64}};
   // 0x70000 + 128 in the caller, + 128 in the callee.
   const auto program = [](const std::string& frame) {
-    return join({{"movxm sp, #458752", "paddxm [sp], #128", ".align", ".long jl #@callee", ".nops 5", "end:", "j #@end"},
-                 {".nops 5", ".align", "callee:", frame, "paddxm [sp], #-128", "ret lr"}, kFiveNops, {".align"}});
+    return join({{"movxm sp, #458752", "paddxm [sp], #128", ".align", ".long jl #@callee", ".nops 5",
+                  "end:", "j #@end"},
+                 {".nops 5", ".align", "callee:", frame, "paddxm [sp], #-128", "ret lr"},
+                 kFiveNops,
+                 {".align"}});
   };
   expect_clean(join({{"movxm sp, #458752", "paddxm [sp], #192", "paddxm [sp], #-192", ".nops 1"}}), options);
   const auto findings = run(program("paddxm [sp], #192"), options);
@@ -254,8 +279,9 @@ TEST(Lint, Stack) {
   EXPECT_NE(findings[0].text.find("from 0x70000 to 0x70140"), std::string::npos) << findings[0].text;
   expect_clean(program("paddxm [sp], #192"));  // no buffer told
   expect_one({"paddxm [sp], m1", ".nops 1"}, "stack-unknown", 0, "unknown amount", options);
-  expect_one(join({{"movxm sp, #458752", ".align", "paddxm [sp], #64", "jz r0, #16"}, kFiveNops, {".nops 1"}}),
-             "stack-unknown", 16, "every turn of a loop", options);
+  expect_one(
+      join({{"movxm sp, #458752", ".align", "paddxm [sp], #64", "jz r0, #16"}, kFiveNops, {".nops 1"}}),
+      "stack-unknown", 16, "every turn of a loop", options);
 }
 
 TEST(Lint, PlaceSkipsPaddingAfterTransfers) {

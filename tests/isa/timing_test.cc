@@ -1,4 +1,5 @@
-// Operand cycles, units and memory cycles against the values of the handbook (scheduling model of the vendor's compiler).
+// Operand cycles, units and memory cycles against the values of the handbook (scheduling model of the
+// vendor's compiler).
 #include <gtest/gtest.h>
 
 #include "isa/text.h"
@@ -8,7 +9,9 @@ namespace tegula::isa {
 namespace {
 
 // Timing of an operand of the first instruction of a line that is not a nop.
-const Instr& only(const Bundle& bundle) { return bundle.instr[0]; }
+const Instr& only(const Bundle& bundle) {
+  return bundle.instr[0];
+}
 
 OperandTiming operand(const std::string& line, std::string_view name) {
   const auto bundle = assemble(line);
@@ -27,8 +30,8 @@ std::string units(const std::string& line) {
   EXPECT_TRUE(bundle.ok()) << line;
   std::string text;
   for (const UnitUse& use : timing(only(*bundle)).units) {
-    text += std::string(unit_name(use.unit)) + "@" + std::to_string(use.start) + "+" + std::to_string(use.cycles) +
-            (use.weak ? "w " : " ");
+    text += std::string(unit_name(use.unit)) + "@" + std::to_string(use.start) + "+" +
+            std::to_string(use.cycles) + (use.weak ? "w " : " ");
   }
   return text;
 }
