@@ -1,5 +1,5 @@
-// PDI and CDO readers. The checksums of a PDI would stop nearly every input, so the bytes are also given to the CDO
-// reader behind a header that fits them; what it accepts must be read again after writing.
+// PDI and CDO readers. The checksums of a PDI would stop nearly every input, so the bytes are also given to
+// the CDO reader behind a header that fits them; what it accepts must be read again after writing.
 #include <cstdlib>
 
 #include "format/pdi.h"
@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const u32 words = static_cast<u32>(size / 4);
   ByteWriter cdo;
-  for (u32 word : {4u, 0x004F4443u, 0x200u, words, ~(4u + 0x004F4443u + 0x200u + words)}) cdo.write<u32>(word);
+  for (u32 word : {4u, 0x004F4443u, 0x200u, words, ~(4u + 0x004F4443u + 0x200u + words)})
+    cdo.write<u32>(word);
   cdo.bytes(bytes);
   auto commands = read_cdo(cdo.data());
   if (!commands.ok()) return 0;

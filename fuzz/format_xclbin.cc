@@ -7,11 +7,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace tegula;
   using namespace tegula::format;
   Bytes copy(data, data + size);
-  if (size >= 0x138) store_le<u64>(copy.data() + 0x130, size);  // or the length field stops nearly every input
+  if (size >= 0x138)
+    store_le<u64>(copy.data() + 0x130, size);  // or the length field stops nearly every input
   auto xclbin = read_xclbin(ByteSpan(copy));
   if (!xclbin.ok()) return 0;
   auto inside = [&copy](ByteSpan part) {
-    return part.empty() || (part.data() >= copy.data() && part.data() + part.size() <= copy.data() + copy.size());
+    return part.empty() ||
+           (part.data() >= copy.data() && part.data() + part.size() <= copy.data() + copy.size());
   };
   for (const XclbinSection& section : xclbin->sections) {
     if (!inside(section.data)) std::abort();

@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!manifest.ok()) return 0;
   if (manifest->files.size() < 1 + manifest->program.streams.size()) std::abort();
   for (const FileRecord& record : manifest->files) {
-    if (record.file.empty() || record.file.find('/') != std::string::npos || record.file.front() == '.') std::abort();
+    if (record.file.empty() || record.file.find('/') != std::string::npos || record.file.front() == '.')
+      std::abort();
   }
   for (u64 i = 0; i < manifest->program.streams.size(); ++i) {
     for (const Patch& patch : manifest->program.streams[i].patches) {

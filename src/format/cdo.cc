@@ -1,6 +1,6 @@
 // CDO (configuration data object): reader and writer. Layout: docs/formats/pdi-cdo.md.
-// A command is a word (length in the upper half, opcode in the lower) and that many words; a length whose low byte
-// is 0xFF says that the real length is the next word.
+// A command is a word (length in the upper half, opcode in the lower) and that many words; a length whose low
+// byte is 0xFF says that the real length is the next word.
 #include "format/cdo.h"
 
 #include <fmt/core.h>
@@ -18,20 +18,28 @@ constexpr u32 kOpWrite = 0x103;
 constexpr u32 kOpBlockWrite = 0x105;
 constexpr u32 kOpNop = 0x111;
 
-u32 word_at(ByteSpan bytes, u64 index) { return load_le<u32>(bytes.data() + index * 4); }
+u32 word_at(ByteSpan bytes, u64 index) {
+  return load_le<u32>(bytes.data() + index * 4);
+}
 
 // Length of what follows the command word, without the extra word of the long form.
 u64 payload_words(const CdoCommand& command) {
   switch (command.kind) {
-    case CdoKind::kMaskWrite: return 3;
-    case CdoKind::kWrite: return 2;
-    case CdoKind::kBlockWrite: return 2 + command.words.size();
-    case CdoKind::kNop: return command.words.size();
+    case CdoKind::kMaskWrite:
+      return 3;
+    case CdoKind::kWrite:
+      return 2;
+    case CdoKind::kBlockWrite:
+      return 2 + command.words.size();
+    case CdoKind::kNop:
+      return command.words.size();
   }
   return 0;
 }
 
-u64 head_words(u64 payload) { return payload > kShortMaximum ? 2 : 1; }
+u64 head_words(u64 payload) {
+  return payload > kShortMaximum ? 2 : 1;
+}
 
 class Parser {
  public:
@@ -58,12 +66,14 @@ class Parser {
     u64 body = at_ + 1;
     if (length > kLongForm) return bad(Code::kUnsupported, head, "bits 31:24 are set, expected 0");
     if (length == kLongForm) {
-      if (body >= end_) return bad(Code::kCorrupt, head, "its length word lies past the end; the CDO is truncated");
+      if (body >= end_)
+        return bad(Code::kCorrupt, head, "its length word lies past the end; the CDO is truncated");
       length = word_at(bytes_, body++);
     }
     if (length > end_ - body) {
-      return bad(Code::kCorrupt, head, fmt::format("needs {} words, {} are left; the CDO is truncated or damaged",
-                                                   length, end_ - body));
+      return bad(
+          Code::kCorrupt, head,
+          fmt::format("needs {} words, {} are left; the CDO is truncated or damaged", length, end_ - body));
     }
     TRY(decode(command, head, body, length));
     at_ = body + length;
@@ -74,7 +84,11 @@ class Parser {
     switch (head & 0xFFFF) {
       case kOpMaskWrite:
         if (length != 3) return wrong_length(head, length, "3");
-        command = {CdoKind::kMaskWrite, word_at(bytes_, body), word_at(bytes_, body + 1), word_at(bytes_, body + 2), {}};
+        command = {CdoKind::kMaskWrite,
+                   word_at(bytes_, body),
+                   word_at(bytes_, body + 1),
+                   word_at(bytes_, body + 2),
+                   {}};
         return {};
       case kOpWrite:
         if (length != 2) return wrong_length(head, length, "2");
@@ -83,11 +97,14 @@ class Parser {
       case kOpBlockWrite:
         if (length < 2) return wrong_length(head, length, "at least 2");
         if (word_at(bytes_, body) != 0) {
-          return bad(Code::kUnsupported, head, fmt::format("upper address word is 0x{:X}, expected 0", word_at(bytes_, body)));
+          return bad(Code::kUnsupported, head,
+                     fmt::format("upper address word is 0x{:X}, expected 0", word_at(bytes_, body)));
         }
         command = {CdoKind::kBlockWrite, word_at(bytes_, body + 1), 0, 0, copy(body + 2, length - 2)};
         return {};
-      case kOpNop: command = {CdoKind::kNop, 0, 0, 0, copy(body, length)}; return {};
+      case kOpNop:
+        command = {CdoKind::kNop, 0, 0, 0, copy(body, length)};
+        return {};
       default:
         return bad(Code::kUnsupported, head,
                    fmt::format("opcode 0x{:X}; known are 0x102, 0x103, 0x105 and 0x111", head & 0xFFFF));
@@ -111,10 +128,14 @@ class Parser {
 
 u32 opcode_of(CdoKind kind) {
   switch (kind) {
-    case CdoKind::kMaskWrite: return kOpMaskWrite;
-    case CdoKind::kWrite: return kOpWrite;
-    case CdoKind::kBlockWrite: return kOpBlockWrite;
-    case CdoKind::kNop: return kOpNop;
+    case CdoKind::kMaskWrite:
+      return kOpMaskWrite;
+    case CdoKind::kWrite:
+      return kOpWrite;
+    case CdoKind::kBlockWrite:
+      return kOpBlockWrite;
+    case CdoKind::kNop:
+      return kOpNop;
   }
   return kOpNop;
 }
@@ -142,7 +163,8 @@ void write_command(ByteWriter& out, const CdoCommand& command) {
       out.write<u32>(0);
       out.write<u32>(command.address);
       break;
-    case CdoKind::kNop: break;
+    case CdoKind::kNop:
+      break;
   }
   for (u32 word : command.words) out.write<u32>(word);
 }
@@ -151,10 +173,14 @@ void write_command(ByteWriter& out, const CdoCommand& command) {
 
 const char* cdo_kind_name(CdoKind kind) {
   switch (kind) {
-    case CdoKind::kMaskWrite: return "mask write";
-    case CdoKind::kWrite: return "write";
-    case CdoKind::kBlockWrite: return "block write";
-    case CdoKind::kNop: return "no-op";
+    case CdoKind::kMaskWrite:
+      return "mask write";
+    case CdoKind::kWrite:
+      return "write";
+    case CdoKind::kBlockWrite:
+      return "block write";
+    case CdoKind::kNop:
+      return "no-op";
   }
   return "?";
 }
@@ -167,21 +193,24 @@ Result<std::vector<CdoCommand>> read_cdo(ByteSpan bytes) {
   u32 head[kCdoHeaderWords];
   std::memcpy(head, bytes.data(), sizeof(head));
   if (head[0] != kCdoHeaderWords - 1 || head[1] != kIdent) {
-    return fail(Code::kCorrupt, fmt::format("CDO: starts with words 0x{:X}, 0x{:X}, expected 0x4, 0x{:X} (\"CDO\")",
-                                            head[0], head[1], kIdent));
+    return fail(Code::kCorrupt,
+                fmt::format("CDO: starts with words 0x{:X}, 0x{:X}, expected 0x4, 0x{:X} (\"CDO\")", head[0],
+                            head[1], kIdent));
   }
   if (head[2] != kVersion) {
-    return fail(Code::kUnsupported, fmt::format("CDO: version is 0x{:X}, expected 0x{:X}", head[2], kVersion));
+    return fail(Code::kUnsupported,
+                fmt::format("CDO: version is 0x{:X}, expected 0x{:X}", head[2], kVersion));
   }
   u32 sum = ~(head[0] + head[1] + head[2] + head[3]);
   if (head[4] != sum) {
-    return fail(Code::kCorrupt, fmt::format("CDO: header checksum is 0x{:08X}, expected 0x{:08X}; the file is damaged",
-                                            head[4], sum));
+    return fail(Code::kCorrupt,
+                fmt::format("CDO: header checksum is 0x{:08X}, expected 0x{:08X}; the file is damaged",
+                            head[4], sum));
   }
   u64 words_there = bytes.size() / 4 - kCdoHeaderWords;
   if (head[3] > words_there) {
-    return fail(Code::kCorrupt, fmt::format("CDO: header says {} words, {} are there; the file is truncated", head[3],
-                                            words_there));
+    return fail(Code::kCorrupt, fmt::format("CDO: header says {} words, {} are there; the file is truncated",
+                                            head[3], words_there));
   }
   return Parser(bytes, kCdoHeaderWords + head[3]).run();
 }
@@ -206,9 +235,13 @@ void CdoWriter::add(CdoCommand command) {
   commands_.push_back(std::move(command));
 }
 
-void CdoWriter::write(u32 address, u32 value) { add({CdoKind::kWrite, address, 0, value, {}}); }
+void CdoWriter::write(u32 address, u32 value) {
+  add({CdoKind::kWrite, address, 0, value, {}});
+}
 
-void CdoWriter::mask_write(u32 address, u32 mask, u32 value) { add({CdoKind::kMaskWrite, address, mask, value, {}}); }
+void CdoWriter::mask_write(u32 address, u32 mask, u32 value) {
+  add({CdoKind::kMaskWrite, address, mask, value, {}});
+}
 
 void CdoWriter::block_write(u32 address, std::span<const u32> data) {
   CdoCommand command{CdoKind::kBlockWrite, address, 0, 0, {data.begin(), data.end()}};

@@ -31,8 +31,8 @@ Result<std::vector<CdoCommand>> read_cdo(ByteSpan bytes);
 // The exact inverse: header, checksum, short form up to 254 words and long form above.
 Bytes write_cdo(std::span<const CdoCommand> commands);
 
-// Collects commands. Before a block write it adds the no-op that puts the data on a 16-byte boundary of the CDO, as
-// the public files have it in most places.
+// Collects commands. Before a block write it adds the no-op that puts the data on a 16-byte boundary of the
+// CDO, as the public files have it in most places.
 class CdoWriter {
  public:
   void write(u32 address, u32 value);

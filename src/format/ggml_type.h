@@ -61,9 +61,9 @@ Result<u64> ggml_row_bytes(GgmlType type, u64 elements);
 // Whether dequantize knows the type.
 bool can_dequantize(GgmlType type);
 
-// Expands whole blocks to fp32, with the arithmetic and order of the reference (fp32 throughout); raw must be exactly
-// ggml_row_bytes(type, out.size()) long. F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, MXFP4.
-// Errors: kUnsupported type, kInvalidArgument (sizes).
+// Expands whole blocks to fp32, with the arithmetic and order of the reference (fp32 throughout); raw must be
+// exactly ggml_row_bytes(type, out.size()) long. F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K,
+// MXFP4. Errors: kUnsupported type, kInvalidArgument (sizes).
 Result<void> dequantize(GgmlType type, ByteSpan raw, std::span<float> out);
 
 }  // namespace tegula::format

@@ -18,17 +18,22 @@ u64 scalar_bytes(GgufType type) {
   switch (type) {
     case GgufType::kU8:
     case GgufType::kI8:
-    case GgufType::kBool: return 1;
+    case GgufType::kBool:
+      return 1;
     case GgufType::kU16:
-    case GgufType::kI16: return 2;
+    case GgufType::kI16:
+      return 2;
     case GgufType::kU32:
     case GgufType::kI32:
-    case GgufType::kF32: return 4;
+    case GgufType::kF32:
+      return 4;
     case GgufType::kU64:
     case GgufType::kI64:
-    case GgufType::kF64: return 8;
+    case GgufType::kF64:
+      return 8;
     case GgufType::kString:
-    case GgufType::kArray: return 0;
+    case GgufType::kArray:
+      return 0;
   }
   return 0;
 }
@@ -36,19 +41,31 @@ u64 scalar_bytes(GgufType type) {
 // The value of a scalar that is not a string; the bytes are there.
 GgufScalar load_scalar(GgufType type, const u8* at) {
   switch (type) {
-    case GgufType::kU8: return u64{*at};
-    case GgufType::kI8: return i64{load_le<i8>(at)};
-    case GgufType::kU16: return u64{load_le<u16>(at)};
-    case GgufType::kI16: return i64{load_le<i16>(at)};
-    case GgufType::kU32: return u64{load_le<u32>(at)};
-    case GgufType::kI32: return i64{load_le<i32>(at)};
-    case GgufType::kF32: return double{load_le<float>(at)};
-    case GgufType::kBool: return *at != 0;
-    case GgufType::kU64: return load_le<u64>(at);
-    case GgufType::kI64: return load_le<i64>(at);
-    case GgufType::kF64: return load_le<double>(at);
+    case GgufType::kU8:
+      return u64{*at};
+    case GgufType::kI8:
+      return i64{load_le<i8>(at)};
+    case GgufType::kU16:
+      return u64{load_le<u16>(at)};
+    case GgufType::kI16:
+      return i64{load_le<i16>(at)};
+    case GgufType::kU32:
+      return u64{load_le<u32>(at)};
+    case GgufType::kI32:
+      return i64{load_le<i32>(at)};
+    case GgufType::kF32:
+      return double{load_le<float>(at)};
+    case GgufType::kBool:
+      return *at != 0;
+    case GgufType::kU64:
+      return load_le<u64>(at);
+    case GgufType::kI64:
+      return load_le<i64>(at);
+    case GgufType::kF64:
+      return load_le<double>(at);
     case GgufType::kString:
-    case GgufType::kArray: break;
+    case GgufType::kArray:
+      break;
   }
   return u64{0};
 }
@@ -82,9 +99,10 @@ class GgufParser {
   Result<void> header() {
     TRY_ASSIGN(u32 magic, in_.read<u32>());
     if (magic != kMagic) {
-      return fail(Code::kCorrupt, fmt::format("GGUF: magic is 0x{:08X}, expected 0x{:08X} (\"GGUF\"); this is not a GGUF "
-                                              "file",
-                                              magic, kMagic));
+      return fail(Code::kCorrupt,
+                  fmt::format("GGUF: magic is 0x{:08X}, expected 0x{:08X} (\"GGUF\"); this is not a GGUF "
+                              "file",
+                              magic, kMagic));
     }
     TRY_ASSIGN(out_.version, in_.read<u32>());
     if (out_.version != 2 && out_.version != 3) {
@@ -101,17 +119,19 @@ class GgufParser {
   // A count that cannot fit the bytes left is refused before anything is allocated for it.
   Result<void> check_count(const char* what, u64 count, u64 minimum_bytes) const {
     if (count <= in_.remaining() / minimum_bytes) return {};
-    return fail(Code::kCorrupt, fmt::format("GGUF: the header says {} {}, {} bytes are left; the file is truncated or "
-                                            "damaged",
-                                            count, what, in_.remaining()));
+    return fail(Code::kCorrupt,
+                fmt::format("GGUF: the header says {} {}, {} bytes are left; the file is truncated or "
+                            "damaged",
+                            count, what, in_.remaining()));
   }
 
   Result<std::string_view> text(const char* what) {
     TRY_ASSIGN(u64 length, in_.read<u64>());
     if (length > in_.remaining()) {
-      return fail(Code::kCorrupt, fmt::format("GGUF: {} at offset {} says {} bytes, {} are left; the file is truncated or "
-                                              "damaged",
-                                              what, in_.position() - 8, length, in_.remaining()));
+      return fail(Code::kCorrupt,
+                  fmt::format("GGUF: {} at offset {} says {} bytes, {} are left; the file is truncated or "
+                              "damaged",
+                              what, in_.position() - 8, length, in_.remaining()));
     }
     TRY_ASSIGN(ByteSpan raw, in_.bytes(length));
     return std::string_view(reinterpret_cast<const char*>(raw.data()), raw.size());
@@ -120,7 +140,8 @@ class GgufParser {
   Result<GgufType> type(std::string_view key) {
     TRY_ASSIGN(u32 raw, in_.read<u32>());
     if (raw <= static_cast<u32>(GgufType::kF64)) return static_cast<GgufType>(raw);
-    return fail(Code::kCorrupt, fmt::format("GGUF: key \"{}\" has value type {}, expected 0 to 12", shown(key), raw));
+    return fail(Code::kCorrupt,
+                fmt::format("GGUF: key \"{}\" has value type {}, expected 0 to 12", shown(key), raw));
   }
 
   Result<void> entry() {
@@ -149,9 +170,10 @@ class GgufParser {
     TRY_ASSIGN(array.count, in_.read<u64>());
     u64 minimum = array.element == GgufType::kString ? 8 : scalar_bytes(array.element);
     if (array.count > in_.remaining() / minimum) {
-      return fail(Code::kCorrupt, fmt::format("GGUF: key \"{}\" says {} array elements, {} bytes are left; the file is "
-                                              "truncated or damaged",
-                                              shown(key), array.count, in_.remaining()));
+      return fail(Code::kCorrupt,
+                  fmt::format("GGUF: key \"{}\" says {} array elements, {} bytes are left; the file is "
+                              "truncated or damaged",
+                              shown(key), array.count, in_.remaining()));
     }
     if (array.element != GgufType::kString) {
       TRY_ASSIGN(array.raw, in_.bytes(array.count * minimum));
@@ -169,8 +191,9 @@ class GgufParser {
     if (!out_.find("general.alignment")) return {};
     TRY_ASSIGN(out_.alignment, out_.get_u64("general.alignment"));
     if (out_.alignment >= 8 && out_.alignment <= 1 << 20 && out_.alignment % 8 == 0) return {};
-    return fail(Code::kCorrupt, fmt::format("GGUF: general.alignment is {}, expected a multiple of 8 up to 1048576",
-                                            out_.alignment));
+    return fail(
+        Code::kCorrupt,
+        fmt::format("GGUF: general.alignment is {}, expected a multiple of 8 up to 1048576", out_.alignment));
   }
 
   Error bad_tensor(Code code, std::string_view name, const std::string& what) const {
@@ -182,14 +205,16 @@ class GgufParser {
     TRY_ASSIGN(tensor.name, text("a tensor name"));
     TRY_ASSIGN(u64 dimensions, in_.read<u32>());
     if (dimensions > kMaxDimensions) {
-      return bad_tensor(Code::kCorrupt, tensor.name, fmt::format("has {} dimensions, at most 4 are possible", dimensions));
+      return bad_tensor(Code::kCorrupt, tensor.name,
+                        fmt::format("has {} dimensions, at most 4 are possible", dimensions));
     }
     tensor.elements = 1;
     for (u64 i = 0; i < dimensions; ++i) {
       TRY_ASSIGN(u64 size, in_.read<u64>());
       if (size == 0 || __builtin_mul_overflow(tensor.elements, size, &tensor.elements)) {
-        return bad_tensor(Code::kCorrupt, tensor.name,
-                          fmt::format("dimension {} is {}, which is zero or makes the tensor too large", i, size));
+        return bad_tensor(
+            Code::kCorrupt, tensor.name,
+            fmt::format("dimension {} is {}, which is zero or makes the tensor too large", i, size));
       }
       tensor.dims.push_back(size);
     }
@@ -217,12 +242,14 @@ class GgufParser {
   }
 
   Result<void> sort_keys() {
-    TRY_ASSIGN(out_.keys_sorted_, sorted(out_.metadata, [](const GgufEntry& e) { return e.key; }, "key"));
+    TRY_ASSIGN(out_.keys_sorted_, sorted(
+                                      out_.metadata, [](const GgufEntry& e) { return e.key; }, "key"));
     return {};
   }
 
   Result<void> sort_tensors() {
-    TRY_ASSIGN(out_.tensors_sorted_, sorted(out_.tensors, [](const GgufTensor& t) { return t.name; }, "tensor"));
+    TRY_ASSIGN(out_.tensors_sorted_, sorted(
+                                         out_.tensors, [](const GgufTensor& t) { return t.name; }, "tensor"));
     return {};
   }
 
@@ -234,14 +261,16 @@ class GgufParser {
       GgufTensor& tensor = out_.tensors[i];
       TRY_ASSIGN(u64 size, tensor_bytes(tensor));
       if (offsets_[i] % out_.alignment != 0) {
-        return bad_tensor(Code::kCorrupt, tensor.name, fmt::format("data offset {} is not a multiple of the alignment {}",
-                                                                   offsets_[i], out_.alignment));
+        return bad_tensor(
+            Code::kCorrupt, tensor.name,
+            fmt::format("data offset {} is not a multiple of the alignment {}", offsets_[i], out_.alignment));
       }
       if (offsets_[i] > there || size > there - offsets_[i]) {
-        return bad_tensor(Code::kCorrupt, tensor.name,
-                          fmt::format("needs {} bytes at data offset {}, the file has {} bytes of data; it is truncated "
-                                      "(incomplete download?)",
-                                      size, offsets_[i], there));
+        return bad_tensor(
+            Code::kCorrupt, tensor.name,
+            fmt::format("needs {} bytes at data offset {}, the file has {} bytes of data; it is truncated "
+                        "(incomplete download?)",
+                        size, offsets_[i], there));
       }
       tensor.data = in_.data().subspan(start + offsets_[i], size);
     }
@@ -256,8 +285,8 @@ class GgufParser {
     }
     if (tensor.row_elements() % info->block_elements != 0) {
       return bad_tensor(Code::kCorrupt, tensor.name,
-                        fmt::format("rows of {} elements are not whole {} blocks of {}", tensor.row_elements(),
-                                    info->name, info->block_elements));
+                        fmt::format("rows of {} elements are not whole {} blocks of {}",
+                                    tensor.row_elements(), info->name, info->block_elements));
     }
     Result<u64> bytes = ggml_row_bytes(tensor.type, tensor.elements);
     if (!bytes.ok()) return bad_tensor(Code::kCorrupt, tensor.name, bytes.error().message);
@@ -310,7 +339,9 @@ Error wrong_type(std::string_view key, const GgufValue& value, const char* expec
                                                   gguf_type_name(value.type), expected));
 }
 
-const GgufScalar* scalar(const GgufValue& value) { return std::get_if<GgufScalar>(&value.value); }
+const GgufScalar* scalar(const GgufValue& value) {
+  return std::get_if<GgufScalar>(&value.value);
+}
 
 }  // namespace
 
@@ -325,7 +356,8 @@ Result<u64> Gguf::get_u64(std::string_view key) const {
     if (const u64* u = std::get_if<u64>(s)) return *u;
     if (const i64* i = std::get_if<i64>(s)) {
       if (*i >= 0) return static_cast<u64>(*i);
-      return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is {}, expected no negative number", shown(key), *i));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("GGUF: key \"{}\" is {}, expected no negative number", shown(key), *i));
     }
   }
   return wrong_type(key, *value, "an integer");
@@ -337,7 +369,8 @@ Result<i64> Gguf::get_i64(std::string_view key) const {
     if (const i64* i = std::get_if<i64>(s)) return *i;
     if (const u64* u = std::get_if<u64>(s)) {
       if (*u <= INT64_MAX) return static_cast<i64>(*u);
-      return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is {}, which is too large", shown(key), *u));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("GGUF: key \"{}\" is {}, which is too large", shown(key), *u));
     }
   }
   return wrong_type(key, *value, "an integer");
@@ -378,8 +411,8 @@ Result<const GgufArray*> Gguf::need_array(std::string_view key) const {
 Result<std::vector<std::string_view>> Gguf::get_strings(std::string_view key) const {
   TRY_ASSIGN(const GgufArray* array, need_array(key));
   if (array->element == GgufType::kString) return array->strings;
-  return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is an array of {}, expected strings", shown(key),
-                                                  gguf_type_name(array->element)));
+  return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is an array of {}, expected strings",
+                                                  shown(key), gguf_type_name(array->element)));
 }
 
 Result<std::vector<i64>> Gguf::get_integers(std::string_view key) const {
@@ -395,16 +428,17 @@ Result<std::vector<i64>> Gguf::get_integers(std::string_view key) const {
     if (const u64* v = std::get_if<u64>(&s); v && *v <= INT64_MAX) out.push_back(static_cast<i64>(*v));
   }
   if (out.size() == array->count) return out;
-  return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is an array of {}, expected integers below 2^63",
-                                                  shown(key), gguf_type_name(array->element)));
+  return fail(Code::kInvalidArgument,
+              fmt::format("GGUF: key \"{}\" is an array of {}, expected integers below 2^63", shown(key),
+                          gguf_type_name(array->element)));
 }
 
 Result<std::vector<float>> Gguf::get_floats(std::string_view key) const {
   TRY_ASSIGN(const GgufArray* array, need_array(key));
   bool wide = array->element == GgufType::kF64;
   if (!wide && array->element != GgufType::kF32) {
-    return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is an array of {}, expected floats", shown(key),
-                                                    gguf_type_name(array->element)));
+    return fail(Code::kInvalidArgument, fmt::format("GGUF: key \"{}\" is an array of {}, expected floats",
+                                                    shown(key), gguf_type_name(array->element)));
   }
   std::vector<float> out(array->count);
   for (u64 i = 0; i < array->count; ++i) {
@@ -419,7 +453,9 @@ Result<const GgufTensor*> Gguf::get_tensor(std::string_view name) const {
   return fail(Code::kNotFound, fmt::format("GGUF: tensor \"{}\" is missing", shown(name)));
 }
 
-Result<Gguf> read_gguf(ByteSpan bytes) { return GgufParser(bytes).run(); }
+Result<Gguf> read_gguf(ByteSpan bytes) {
+  return GgufParser(bytes).run();
+}
 
 Result<void> read_rows(const GgufTensor& tensor, u64 first, u64 count, std::span<float> out) {
   if (first > tensor.rows() || count > tensor.rows() - first) {
@@ -428,8 +464,9 @@ Result<void> read_rows(const GgufTensor& tensor, u64 first, u64 count, std::span
   }
   u64 row_bytes = tensor.data.size() / tensor.rows();
   if (out.size() != count * tensor.row_elements()) {
-    return fail(Code::kInvalidArgument, fmt::format("GGUF: tensor \"{}\": room for {} values, {} rows need {}",
-                                                    shown(tensor.name), out.size(), count, count * tensor.row_elements()));
+    return fail(Code::kInvalidArgument,
+                fmt::format("GGUF: tensor \"{}\": room for {} values, {} rows need {}", shown(tensor.name),
+                            out.size(), count, count * tensor.row_elements()));
   }
   return dequantize(tensor.type, tensor.data.subspan(first * row_bytes, count * row_bytes), out);
 }

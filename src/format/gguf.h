@@ -92,8 +92,8 @@ class Gguf {
   std::vector<u32> tensors_sorted_;
 };
 
-// Checks everything before use: counts against the bytes left, string lengths, duplicate names, dimensions (1 to 4,
-// no zero, product without overflow, whole blocks), alignment, bounds and overlap of the tensor data.
+// Checks everything before use: counts against the bytes left, string lengths, duplicate names, dimensions (1
+// to 4, no zero, product without overflow, whole blocks), alignment, bounds and overlap of the tensor data.
 // Errors: kCorrupt, kUnsupported (version 1, big endian, nested arrays, unknown tensor type).
 Result<Gguf> read_gguf(ByteSpan bytes);
 Result<Gguf> read_gguf(Bytes&&) = delete;  // the views would dangle

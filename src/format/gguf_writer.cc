@@ -84,7 +84,8 @@ void GgufWriter::add_tensor(std::string_view name, GgmlType type, std::span<cons
   data_.bytes(data);
 }
 
-void GgufWriter::add_tensor_f32(std::string_view name, std::span<const u64> dims, std::span<const float> values) {
+void GgufWriter::add_tensor_f32(std::string_view name, std::span<const u64> dims,
+                                std::span<const float> values) {
   add_tensor(name, GgmlType::kF32, dims, {reinterpret_cast<const u8*>(values.data()), values.size_bytes()});
 }
 

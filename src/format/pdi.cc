@@ -1,5 +1,6 @@
-// PDI (programmable device image): reader and writer. Layout: docs/formats/pdi-cdo.md; names follow the Versal boot
-// image (image header table, image header, partition header). Offsets in the headers count 32-bit words.
+// PDI (programmable device image): reader and writer. Layout: docs/formats/pdi-cdo.md; names follow the
+// Versal boot image (image header table, image header, partition header). Offsets in the headers count 32-bit
+// words.
 #include "format/pdi.h"
 
 #include <fmt/core.h>
@@ -18,7 +19,9 @@ constexpr u32 kMark = 0x50504449;  // "IDPP"
 constexpr u32 kTableVersion = 0x00040000;
 constexpr u32 kPartitionAttributes = 0x02000006;
 
-u32 word_at(ByteSpan bytes, u64 offset) { return load_le<u32>(bytes.data() + offset); }
+u32 word_at(ByteSpan bytes, u64 offset) {
+  return load_le<u32>(bytes.data() + offset);
+}
 
 // NOT of the sum of the words in [first, last).
 u32 checksum(ByteSpan bytes, u64 first, u64 last) {
@@ -31,23 +34,26 @@ Result<void> check_sum(ByteSpan bytes, u64 first, u64 last, const char* what) {
   u32 expected = checksum(bytes, first, last);
   u32 found = word_at(bytes, last);
   if (found == expected) return {};
-  return fail(Code::kCorrupt, fmt::format("PDI: checksum of the {} at 0x{:X} is 0x{:08X}, expected 0x{:08X}; the file "
-                                          "is damaged",
-                                          what, last, found, expected));
+  return fail(Code::kCorrupt,
+              fmt::format("PDI: checksum of the {} at 0x{:X} is 0x{:08X}, expected 0x{:08X}; the file "
+                          "is damaged",
+                          what, last, found, expected));
 }
 
 // Byte place of a header given in words, which must lie inside the file.
 Result<u64> header_place(ByteSpan bytes, u64 field, u64 size, const char* what) {
   u64 place = static_cast<u64>(word_at(bytes, field)) * 4;
   if (place + size <= bytes.size()) return place;
-  return fail(Code::kCorrupt, fmt::format("PDI: {} at 0x{:X} needs {} bytes, the file has {}; it is truncated or damaged",
-                                          what, place, size, bytes.size()));
+  return fail(Code::kCorrupt,
+              fmt::format("PDI: {} at 0x{:X} needs {} bytes, the file has {}; it is truncated or damaged",
+                          what, place, size, bytes.size()));
 }
 
 Result<void> expect(ByteSpan bytes, u64 offset, u32 expected, Code code, const char* what) {
   u32 found = word_at(bytes, offset);
   if (found == expected) return {};
-  return fail(code, fmt::format("PDI: {} at 0x{:X} is 0x{:X}, expected 0x{:X}", what, offset, found, expected));
+  return fail(code,
+              fmt::format("PDI: {} at 0x{:X} is 0x{:X}, expected 0x{:X}", what, offset, found, expected));
 }
 
 // The CDO bytes that the partition header describes.
@@ -56,14 +62,16 @@ Result<ByteSpan> partition_data(ByteSpan bytes, u64 place) {
   u64 total = word_at(bytes, place + 8);
   u64 offset = static_cast<u64>(word_at(bytes, place + 0x20)) * 4;
   if (plain > total) {
-    return fail(Code::kCorrupt, fmt::format("PDI: partition has {} plain words in {} words altogether; the header is "
-                                            "damaged",
-                                            plain, total));
+    return fail(Code::kCorrupt,
+                fmt::format("PDI: partition has {} plain words in {} words altogether; the header is "
+                            "damaged",
+                            plain, total));
   }
   if (offset > bytes.size() || total * 4 > bytes.size() - offset) {
-    return fail(Code::kCorrupt, fmt::format("PDI: partition of {} bytes at 0x{:X} reaches past the end ({} bytes); the "
-                                            "file is truncated",
-                                            total * 4, offset, bytes.size()));
+    return fail(Code::kCorrupt,
+                fmt::format("PDI: partition of {} bytes at 0x{:X} reaches past the end ({} bytes); the "
+                            "file is truncated",
+                            total * 4, offset, bytes.size()));
   }
   return bytes.subspan(offset, plain * 4);
 }
@@ -72,8 +80,8 @@ Result<ByteSpan> partition_data(ByteSpan bytes, u64 place) {
 
 Result<Pdi> read_pdi(ByteSpan bytes) {
   if (bytes.size() < kImage) {
-    return fail(Code::kCorrupt,
-                fmt::format("PDI: {} bytes, the headers need {}; the file is truncated", bytes.size(), kData));
+    return fail(Code::kCorrupt, fmt::format("PDI: {} bytes, the headers need {}; the file is truncated",
+                                            bytes.size(), kData));
   }
   TRY(expect(bytes, 0x38, kMark, Code::kCorrupt, "mark"));
   TRY(expect(bytes, kTable, kTableVersion, Code::kUnsupported, "header version"));

@@ -25,8 +25,8 @@ struct Pdi {
   std::vector<CdoCommand> commands;
 };
 
-// Checks mark, counts, the three header checksums, lengths and bounds, then reads the CDO. One image with one plain
-// partition only. Bytes behind the partition are ignored. Errors: kCorrupt, kUnsupported.
+// Checks mark, counts, the three header checksums, lengths and bounds, then reads the CDO. One image with one
+// plain partition only. Bytes behind the partition are ignored. Errors: kCorrupt, kUnsupported.
 Result<Pdi> read_pdi(ByteSpan bytes);
 Result<Pdi> read_pdi(Bytes&&) = delete;  // the span would dangle
 

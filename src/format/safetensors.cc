@@ -25,11 +25,13 @@ struct TypeInfo {
 };
 
 constexpr TypeInfo kTypes[] = {
-    {SafetensorsType::kBool, "BOOL", 1},      {SafetensorsType::kU8, "U8", 1},   {SafetensorsType::kI8, "I8", 1},
-    {SafetensorsType::kF8E5m2, "F8_E5M2", 1}, {SafetensorsType::kF8E4m3, "F8_E4M3", 1},
-    {SafetensorsType::kU16, "U16", 2},        {SafetensorsType::kI16, "I16", 2}, {SafetensorsType::kF16, "F16", 2},
-    {SafetensorsType::kBf16, "BF16", 2},      {SafetensorsType::kU32, "U32", 4}, {SafetensorsType::kI32, "I32", 4},
-    {SafetensorsType::kF32, "F32", 4},        {SafetensorsType::kU64, "U64", 8}, {SafetensorsType::kI64, "I64", 8},
+    {SafetensorsType::kBool, "BOOL", 1},      {SafetensorsType::kU8, "U8", 1},
+    {SafetensorsType::kI8, "I8", 1},          {SafetensorsType::kF8E5m2, "F8_E5M2", 1},
+    {SafetensorsType::kF8E4m3, "F8_E4M3", 1}, {SafetensorsType::kU16, "U16", 2},
+    {SafetensorsType::kI16, "I16", 2},        {SafetensorsType::kF16, "F16", 2},
+    {SafetensorsType::kBf16, "BF16", 2},      {SafetensorsType::kU32, "U32", 4},
+    {SafetensorsType::kI32, "I32", 4},        {SafetensorsType::kF32, "F32", 4},
+    {SafetensorsType::kU64, "U64", 8},        {SafetensorsType::kI64, "I64", 8},
     {SafetensorsType::kF64, "F64", 8},
 };
 
@@ -71,7 +73,8 @@ Result<std::vector<u64>> read_list(const std::string& name, const Json& entry, c
   std::vector<u64> out;
   for (const Json& item : *found) {
     if (!item.is_number_unsigned()) {
-      return bad_tensor(Code::kCorrupt, name, fmt::format("{} holds something that is not a whole number", key));
+      return bad_tensor(Code::kCorrupt, name,
+                        fmt::format("{} holds something that is not a whole number", key));
     }
     out.push_back(item.get<u64>());
   }
@@ -89,9 +92,10 @@ Result<SafetensorsTensor> read_tensor(const std::string& name, const Json& entry
     return bad_tensor(Code::kCorrupt, name, "data_offsets is not a pair of rising numbers");
   }
   if (offsets[1] > data.size()) {
-    return bad_tensor(Code::kCorrupt, name, fmt::format("data end at {}, the file has {} bytes of data; it is truncated "
-                                                        "(incomplete download?)",
-                                                        offsets[1], data.size()));
+    return bad_tensor(Code::kCorrupt, name,
+                      fmt::format("data end at {}, the file has {} bytes of data; it is truncated "
+                                  "(incomplete download?)",
+                                  offsets[1], data.size()));
   }
   tensor.elements = 1;
   u64 bytes = 0;
@@ -99,8 +103,9 @@ Result<SafetensorsTensor> read_tensor(const std::string& name, const Json& entry
   for (u64 size : tensor.shape) overflow |= __builtin_mul_overflow(tensor.elements, size, &tensor.elements);
   overflow |= __builtin_mul_overflow(tensor.elements, info(tensor.type).bytes, &bytes);
   if (overflow || bytes != offsets[1] - offsets[0]) {
-    return bad_tensor(Code::kCorrupt, name, fmt::format("{} bytes of data do not fit its shape and dtype {}",
-                                                        offsets[1] - offsets[0], info(tensor.type).name));
+    return bad_tensor(Code::kCorrupt, name,
+                      fmt::format("{} bytes of data do not fit its shape and dtype {}",
+                                  offsets[1] - offsets[0], info(tensor.type).name));
   }
   tensor.data = data.subspan(offsets[0], bytes);
   return tensor;
@@ -110,7 +115,8 @@ Result<void> read_metadata(const Json& entry, Safetensors& out) {
   if (!entry.is_object()) return fail(Code::kCorrupt, "safetensors: __metadata__ is not a JSON object");
   for (const auto& [key, value] : entry.items()) {
     if (!value.is_string()) {
-      return fail(Code::kCorrupt, fmt::format("safetensors: __metadata__ \"{}\" is not a string", shown(key)));
+      return fail(Code::kCorrupt,
+                  fmt::format("safetensors: __metadata__ \"{}\" is not a string", shown(key)));
     }
     out.metadata[key] = value.get<std::string>();
   }
@@ -127,18 +133,22 @@ Result<void> check_tiling(const Safetensors& file, ByteSpan data) {
   u64 end = 0;
   for (const SafetensorsTensor* tensor : order) {
     u64 begin = static_cast<u64>(tensor->data.data() - data.data());
-    if (begin < end) return bad_tensor(Code::kCorrupt, tensor->name, "its data overlap those of another tensor");
+    if (begin < end)
+      return bad_tensor(Code::kCorrupt, tensor->name, "its data overlap those of another tensor");
     if (begin > end) {
-      return bad_tensor(Code::kCorrupt, tensor->name, fmt::format("{} unused bytes lie before its data", begin - end));
+      return bad_tensor(Code::kCorrupt, tensor->name,
+                        fmt::format("{} unused bytes lie before its data", begin - end));
     }
     end = begin + tensor->data.size();
   }
   if (end == data.size()) return {};
-  return fail(Code::kCorrupt, fmt::format("safetensors: tensors end at {}, the file has {} bytes of data; it is damaged",
-                                          end, data.size()));
+  return fail(Code::kCorrupt,
+              fmt::format("safetensors: tensors end at {}, the file has {} bytes of data; it is damaged", end,
+                          data.size()));
 }
 
-// Parses the header; a name that occurs twice on one level is an error (the JSON library would keep the last one).
+// Parses the header; a name that occurs twice on one level is an error (the JSON library would keep the last
+// one).
 Result<Json> parse_header(ByteSpan text) {
   std::vector<std::set<std::string>> open;
   std::string twice;
@@ -152,18 +162,24 @@ Result<Json> parse_header(ByteSpan text) {
   };
   Json header = Json::parse(text.begin(), text.end(), watch, false);
   if (header.is_discarded() || !header.is_object()) {
-    return fail(Code::kCorrupt, "safetensors: the header is not a JSON object; this is not a safetensors file or it is "
-                                "damaged");
+    return fail(Code::kCorrupt,
+                "safetensors: the header is not a JSON object; this is not a safetensors file or it is "
+                "damaged");
   }
-  if (!twice.empty()) return fail(Code::kCorrupt, fmt::format("safetensors: name \"{}\" is there twice", shown(twice)));
+  if (!twice.empty())
+    return fail(Code::kCorrupt, fmt::format("safetensors: name \"{}\" is there twice", shown(twice)));
   return header;
 }
 
 }  // namespace
 
-const char* safetensors_type_name(SafetensorsType type) { return info(type).name; }
+const char* safetensors_type_name(SafetensorsType type) {
+  return info(type).name;
+}
 
-u64 safetensors_type_bytes(SafetensorsType type) { return info(type).bytes; }
+u64 safetensors_type_bytes(SafetensorsType type) {
+  return info(type).bytes;
+}
 
 const SafetensorsTensor* Safetensors::find(std::string_view name) const {
   auto at = std::lower_bound(tensors.begin(), tensors.end(), name,
@@ -178,15 +194,17 @@ Result<const SafetensorsTensor*> Safetensors::get(std::string_view name) const {
 
 Result<Safetensors> read_safetensors(ByteSpan bytes) {
   if (bytes.size() < 8) {
-    return fail(Code::kCorrupt, fmt::format("safetensors: {} bytes, the header length alone needs 8; the file is "
-                                            "truncated",
-                                            bytes.size()));
+    return fail(Code::kCorrupt,
+                fmt::format("safetensors: {} bytes, the header length alone needs 8; the file is "
+                            "truncated",
+                            bytes.size()));
   }
   u64 length = load_le<u64>(bytes.data());
   if (length > kMaxHeaderBytes || length > bytes.size() - 8) {
-    return fail(Code::kCorrupt, fmt::format("safetensors: the header says {} bytes, {} are there and at most {} are "
-                                            "allowed; the file is truncated or no safetensors file",
-                                            length, bytes.size() - 8, kMaxHeaderBytes));
+    return fail(Code::kCorrupt,
+                fmt::format("safetensors: the header says {} bytes, {} are there and at most {} are "
+                            "allowed; the file is truncated or no safetensors file",
+                            length, bytes.size() - 8, kMaxHeaderBytes));
   }
   TRY_ASSIGN(Json header, parse_header(bytes.subspan(8, length)));
   ByteSpan data = bytes.subspan(8 + length);
@@ -205,15 +223,18 @@ Result<Safetensors> read_safetensors(ByteSpan bytes) {
 }
 
 Result<void> to_float(SafetensorsType type, ByteSpan raw, std::span<float> out) {
-  bool known = type == SafetensorsType::kF32 || type == SafetensorsType::kF16 || type == SafetensorsType::kBf16;
+  bool known =
+      type == SafetensorsType::kF32 || type == SafetensorsType::kF16 || type == SafetensorsType::kBf16;
   if (!known) {
-    return fail(Code::kUnsupported, fmt::format("safetensors: dtype {} cannot be read as fp32; supported are F32, F16 and "
-                                                "BF16",
-                                                info(type).name));
+    return fail(Code::kUnsupported,
+                fmt::format("safetensors: dtype {} cannot be read as fp32; supported are F32, F16 and "
+                            "BF16",
+                            info(type).name));
   }
   if (raw.size() != out.size() * info(type).bytes) {
-    return fail(Code::kInvalidArgument, fmt::format("safetensors: {} values of {} need {} bytes, {} were given", out.size(),
-                                                    info(type).name, out.size() * info(type).bytes, raw.size()));
+    return fail(Code::kInvalidArgument,
+                fmt::format("safetensors: {} values of {} need {} bytes, {} were given", out.size(),
+                            info(type).name, out.size() * info(type).bytes, raw.size()));
   }
   if (type == SafetensorsType::kF32) expand_f32(raw, out);
   if (type == SafetensorsType::kF16) expand_f16(raw, out);
@@ -221,13 +242,15 @@ Result<void> to_float(SafetensorsType type, ByteSpan raw, std::span<float> out) 
   return {};
 }
 
-void SafetensorsWriter::add(std::string_view name, SafetensorsType type, std::span<const u64> shape, ByteSpan data) {
+void SafetensorsWriter::add(std::string_view name, SafetensorsType type, std::span<const u64> shape,
+                            ByteSpan data) {
   u64 begin = data_.size();
   data_.bytes(data);
   entries_.push_back({std::string(name), type, {shape.begin(), shape.end()}, begin, data_.size()});
 }
 
-void SafetensorsWriter::add_f32(std::string_view name, std::span<const u64> shape, std::span<const float> values) {
+void SafetensorsWriter::add_f32(std::string_view name, std::span<const u64> shape,
+                                std::span<const float> values) {
   add(name, SafetensorsType::kF32, shape, {reinterpret_cast<const u8*>(values.data()), values.size_bytes()});
 }
 
@@ -239,9 +262,8 @@ Bytes SafetensorsWriter::finish() {
   Json header = Json::object();
   if (!metadata_.empty()) header["__metadata__"] = metadata_;
   for (const Entry& entry : entries_) {
-    header[entry.name] = {{"dtype", info(entry.type).name},
-                          {"shape", entry.shape},
-                          {"data_offsets", {entry.begin, entry.end}}};
+    header[entry.name] = {
+        {"dtype", info(entry.type).name}, {"shape", entry.shape}, {"data_offsets", {entry.begin, entry.end}}};
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   while (text.size() % 8 != 0) text += ' ';  // so that the data are aligned

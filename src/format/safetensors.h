@@ -50,9 +50,9 @@ struct Safetensors {
   Result<const SafetensorsTensor*> get(std::string_view name) const;  // kNotFound with the name
 };
 
-// Checks the header length (at most 100 MB), the JSON, duplicate names, shapes (product without overflow), that the
-// size of each tensor fits its type and shape, and that the tensors cover the data without overlap or hole, as the
-// format demands. Errors: kCorrupt, kUnsupported (unknown type).
+// Checks the header length (at most 100 MB), the JSON, duplicate names, shapes (product without overflow),
+// that the size of each tensor fits its type and shape, and that the tensors cover the data without overlap
+// or hole, as the format demands. Errors: kCorrupt, kUnsupported (unknown type).
 Result<Safetensors> read_safetensors(ByteSpan bytes);
 Result<Safetensors> read_safetensors(Bytes&&) = delete;  // the spans would dangle
 

@@ -1,6 +1,6 @@
 // TXN instruction streams: reader and writer.
-// Layout as written by mlir-aie and FastFlowLM (version 0.1) and by aie-rt (version 1.0, xaie_txn.h); the facts are
-// in docs/formats/txn.md. All ops are whole 32-bit words, so the reader works on words.
+// Layout as written by mlir-aie and FastFlowLM (version 0.1) and by aie-rt (version 1.0, xaie_txn.h); the
+// facts are in docs/formats/txn.md. All ops are whole 32-bit words, so the reader works on words.
 #include "format/txn.h"
 
 #include <fmt/core.h>
@@ -24,16 +24,18 @@ class Parser {
   Result<void> run() {
     // The shortest op is one word, which caps the list before it is allocated.
     if (stream_.header.op_count > words_.size() - at_) {
-      return fail(Code::kCorrupt,
-                  fmt::format("TXN stream: header says {} ops in {} bytes, which is too many; the header is damaged",
-                              stream_.header.op_count, stream_.header.size));
+      return fail(
+          Code::kCorrupt,
+          fmt::format("TXN stream: header says {} ops in {} bytes, which is too many; the header is damaged",
+                      stream_.header.op_count, stream_.header.size));
     }
     stream_.ops.reserve(stream_.header.op_count);
     for (u32 index = 0; index < stream_.header.op_count; ++index) TRY(parse_op(index));
     if (at_ != words_.size()) {
-      return fail(Code::kCorrupt, fmt::format("TXN stream: {} ops end at byte {}, the header says {} bytes; the op "
-                                              "count or the size is damaged",
-                                              stream_.header.op_count, at_ * 4, stream_.header.size));
+      return fail(Code::kCorrupt,
+                  fmt::format("TXN stream: {} ops end at byte {}, the header says {} bytes; the op "
+                              "count or the size is damaged",
+                              stream_.header.op_count, at_ * 4, stream_.header.size));
     }
     return {};
   }
@@ -51,13 +53,15 @@ class Parser {
   Result<void> need(u64 count) const {
     u64 left = words_.size() - at_;
     if (count <= left) return {};
-    return bad(Code::kCorrupt, fmt::format("needs {} bytes, {} are left; the stream is truncated", count * 4, left * 4));
+    return bad(Code::kCorrupt,
+               fmt::format("needs {} bytes, {} are left; the stream is truncated", count * 4, left * 4));
   }
 
   // Checks a size field (bytes of the whole op) and turns it into words.
   Result<u32> sized(u32 bytes, u32 minimum) const {
     if (bytes % 4 != 0 || bytes < minimum) {
-      return bad(Code::kCorrupt, fmt::format("size field is {}, expected a multiple of 4 of at least {}", bytes, minimum));
+      return bad(Code::kCorrupt,
+                 fmt::format("size field is {}, expected a multiple of 4 of at least {}", bytes, minimum));
     }
     TRY(need(bytes / 4));
     return bytes / 4;
@@ -79,23 +83,37 @@ class Parser {
   // Fills the body and returns the length in words.
   Result<u32> body(TxnOp& op) {
     switch (op.opcode) {
-      case TxnOpcode::kWrite: return write(op);
-      case TxnOpcode::kBlockWrite: return block_write(op);
+      case TxnOpcode::kWrite:
+        return write(op);
+      case TxnOpcode::kBlockWrite:
+        return block_write(op);
       case TxnOpcode::kMaskWrite:
       case TxnOpcode::kMaskPoll:
-      case TxnOpcode::kMaskPollBusy: return masked(op);
-      case TxnOpcode::kNoop: return 1u;
-      case TxnOpcode::kPreempt: op.body = TxnPreempt{static_cast<u8>(word(0) >> 8)}; return 1u;
-      case TxnOpcode::kLoadPdi: return load_pdi(op);
-      case TxnOpcode::kLoadPmStart: return load_pm(op);
-      case TxnOpcode::kCreateScratchpad: return other(op, 4);
-      case TxnOpcode::kUpdateStateTable: return other(op, 2);
-      case TxnOpcode::kUpdateRegister: return other(op, 3);
-      case TxnOpcode::kUpdateScratch: return other(op, 1);
-      default: break;
+      case TxnOpcode::kMaskPollBusy:
+        return masked(op);
+      case TxnOpcode::kNoop:
+        return 1u;
+      case TxnOpcode::kPreempt:
+        op.body = TxnPreempt{static_cast<u8>(word(0) >> 8)};
+        return 1u;
+      case TxnOpcode::kLoadPdi:
+        return load_pdi(op);
+      case TxnOpcode::kLoadPmStart:
+        return load_pm(op);
+      case TxnOpcode::kCreateScratchpad:
+        return other(op, 4);
+      case TxnOpcode::kUpdateStateTable:
+        return other(op, 2);
+      case TxnOpcode::kUpdateRegister:
+        return other(op, 3);
+      case TxnOpcode::kUpdateScratch:
+        return other(op, 1);
+      default:
+        break;
     }
     if (opcode_ < 0x80) {
-      return bad(Code::kUnsupported, "unknown opcode, its length is not known; the stream is damaged or of a newer kind");
+      return bad(Code::kUnsupported,
+                 "unknown opcode, its length is not known; the stream is damaged or of a newer kind");
     }
     return custom(op);
   }
@@ -173,13 +191,16 @@ class Parser {
         TRY(sized(word(1), kTokenBytes));
         u32 from = word(2);
         u32 extent = word(3);
-        if ((from & 0xFF) > 1) return bad(Code::kCorrupt, fmt::format("direction is {}, expected 0 or 1", from & 0xFF));
-        op.body = TxnTokenWait{static_cast<u8>(from >> 16),   static_cast<u8>(from >> 8),
-                               static_cast<u8>(extent >> 16), static_cast<u8>(extent >> 8),
+        if ((from & 0xFF) > 1)
+          return bad(Code::kCorrupt, fmt::format("direction is {}, expected 0 or 1", from & 0xFF));
+        op.body = TxnTokenWait{static_cast<u8>(from >> 16),         static_cast<u8>(from >> 8),
+                               static_cast<u8>(extent >> 16),       static_cast<u8>(extent >> 8),
                                static_cast<TxnDirection>(from & 1), static_cast<u8>(extent >> 24)};
         break;
       }
-      case TxnOpcode::kDdrPatch: TRY(ddr_patch(op)); break;
+      case TxnOpcode::kDdrPatch:
+        TRY(ddr_patch(op));
+        break;
       case TxnOpcode::kRecordTimer:
         TRY(sized(word(1), 12));
         op.body = TxnRecordTimer{word(2)};
@@ -188,7 +209,8 @@ class Parser {
         TRY(sized(word(1), 12));
         op.body = TxnMergeSync{static_cast<u8>(word(2)), static_cast<u8>(word(2) >> 8)};
         break;
-      default: break;
+      default:
+        break;
     }
     return count;
   }
@@ -217,32 +239,51 @@ class Parser {
 
 const char* txn_opcode_name(TxnOpcode opcode) {
   switch (opcode) {
-    case TxnOpcode::kWrite: return "write";
-    case TxnOpcode::kBlockWrite: return "block write";
-    case TxnOpcode::kMaskWrite: return "mask write";
-    case TxnOpcode::kMaskPoll: return "mask poll";
-    case TxnOpcode::kNoop: return "no-op";
-    case TxnOpcode::kPreempt: return "preempt";
-    case TxnOpcode::kMaskPollBusy: return "mask poll busy";
-    case TxnOpcode::kLoadPdi: return "load PDI";
-    case TxnOpcode::kLoadPmStart: return "load PM start";
-    case TxnOpcode::kCreateScratchpad: return "create scratchpad";
-    case TxnOpcode::kUpdateStateTable: return "update state table";
-    case TxnOpcode::kUpdateRegister: return "update register";
-    case TxnOpcode::kUpdateScratch: return "update scratch";
-    case TxnOpcode::kTokenWait: return "token wait";
-    case TxnOpcode::kDdrPatch: return "DDR patch";
-    case TxnOpcode::kReadRegisters: return "read registers";
-    case TxnOpcode::kRecordTimer: return "record timer";
-    case TxnOpcode::kMergeSync: return "merge sync";
+    case TxnOpcode::kWrite:
+      return "write";
+    case TxnOpcode::kBlockWrite:
+      return "block write";
+    case TxnOpcode::kMaskWrite:
+      return "mask write";
+    case TxnOpcode::kMaskPoll:
+      return "mask poll";
+    case TxnOpcode::kNoop:
+      return "no-op";
+    case TxnOpcode::kPreempt:
+      return "preempt";
+    case TxnOpcode::kMaskPollBusy:
+      return "mask poll busy";
+    case TxnOpcode::kLoadPdi:
+      return "load PDI";
+    case TxnOpcode::kLoadPmStart:
+      return "load PM start";
+    case TxnOpcode::kCreateScratchpad:
+      return "create scratchpad";
+    case TxnOpcode::kUpdateStateTable:
+      return "update state table";
+    case TxnOpcode::kUpdateRegister:
+      return "update register";
+    case TxnOpcode::kUpdateScratch:
+      return "update scratch";
+    case TxnOpcode::kTokenWait:
+      return "token wait";
+    case TxnOpcode::kDdrPatch:
+      return "DDR patch";
+    case TxnOpcode::kReadRegisters:
+      return "read registers";
+    case TxnOpcode::kRecordTimer:
+      return "record timer";
+    case TxnOpcode::kMergeSync:
+      return "merge sync";
   }
   return "custom";
 }
 
 Result<TxnStream> read_txn(ByteSpan bytes) {
   if (bytes.size() < kTxnHeaderBytes) {
-    return fail(Code::kCorrupt, fmt::format("TXN stream: {} bytes, the header alone needs {}; the stream is truncated",
-                                            bytes.size(), kTxnHeaderBytes));
+    return fail(Code::kCorrupt,
+                fmt::format("TXN stream: {} bytes, the header alone needs {}; the stream is truncated",
+                            bytes.size(), kTxnHeaderBytes));
   }
   const u8* at = bytes.data();
   TxnStream stream;
@@ -250,10 +291,12 @@ Result<TxnStream> read_txn(ByteSpan bytes) {
   stream.compact = at[0] == 1 && at[1] == 0;
   u32 size = stream.header.size;
   if (size < kTxnHeaderBytes || size % 4 != 0 || size > bytes.size()) {
-    return fail(Code::kCorrupt,
-                fmt::format("TXN stream: header says {} bytes, {} are there; expected a multiple of 4 from {} on; the "
-                            "stream is truncated or not a TXN stream",
-                            size, bytes.size(), kTxnHeaderBytes));
+    return fail(
+        Code::kCorrupt,
+        fmt::format(
+            "TXN stream: header says {} bytes, {} are there; expected a multiple of 4 from {} on; the "
+            "stream is truncated or not a TXN stream",
+            size, bytes.size(), kTxnHeaderBytes));
   }
   stream.words.resize(size / 4);
   std::memcpy(stream.words.data(), at, size);
@@ -261,7 +304,9 @@ Result<TxnStream> read_txn(ByteSpan bytes) {
   return stream;
 }
 
-TxnWriter::TxnWriter() { out_.zeros(kTxnHeaderBytes); }
+TxnWriter::TxnWriter() {
+  out_.zeros(kTxnHeaderBytes);
+}
 
 u64 TxnWriter::write32(u64 address, u32 value) {
   ++op_count_;
@@ -334,7 +379,8 @@ u64 TxnWriter::noop() {
 }
 
 Bytes TxnWriter::finish() {
-  out_.patch<u64>(0, 0x0000'0108'0604'0100);  // from byte 0: 0.1, generation 4, 6 rows, 8 columns, 1 mem tile row
+  out_.patch<u64>(
+      0, 0x0000'0108'0604'0100);  // from byte 0: 0.1, generation 4, 6 rows, 8 columns, 1 mem tile row
   out_.patch<u32>(8, op_count_);
   out_.patch<u32>(12, static_cast<u32>(out_.size()));
   Bytes done = out_.take();

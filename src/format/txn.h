@@ -120,8 +120,9 @@ struct TxnOther {
   u32 word_count = 0;
 };
 
-using TxnBody = std::variant<TxnWrite, TxnBlockWrite, TxnMaskWrite, TxnMaskPoll, TxnNoop, TxnPreempt, TxnLoadPdi,
-                             TxnLoadPmStart, TxnTokenWait, TxnDdrPatch, TxnRecordTimer, TxnMergeSync, TxnOther>;
+using TxnBody =
+    std::variant<TxnWrite, TxnBlockWrite, TxnMaskWrite, TxnMaskPoll, TxnNoop, TxnPreempt, TxnLoadPdi,
+                 TxnLoadPmStart, TxnTokenWait, TxnDdrPatch, TxnRecordTimer, TxnMergeSync, TxnOther>;
 
 struct TxnOp {
   TxnOpcode opcode = TxnOpcode::kNoop;
@@ -141,25 +142,31 @@ struct TxnHeader {
   u32 size = 0;  // bytes with the header
 };
 
-// Holds its own copy of the words, so it outlives the bytes it was read from. Offsets are byte offsets from the
-// start of the header; a value read here at word index w lies at byte 4 * w of the stream.
+// Holds its own copy of the words, so it outlives the bytes it was read from. Offsets are byte offsets from
+// the start of the header; a value read here at word index w lies at byte 4 * w of the stream.
 struct TxnStream {
-  TxnHeader header;  // bytes 0-7 as found; they are not trusted beyond the choice of 0.1 or 1.0
+  TxnHeader header;      // bytes 0-7 as found; they are not trusted beyond the choice of 0.1 or 1.0
   bool compact = false;  // true: version 1.0 layout
   std::vector<u32> words;
   std::vector<TxnOp> ops;
 
-  std::span<const u32> data(const TxnBlockWrite& op) const { return {words.data() + op.first_word, op.word_count}; }
-  std::span<const u32> data(const TxnOther& op) const { return {words.data() + op.first_word, op.word_count}; }
+  std::span<const u32> data(const TxnBlockWrite& op) const {
+    return {words.data() + op.first_word, op.word_count};
+  }
+  std::span<const u32> data(const TxnOther& op) const {
+    return {words.data() + op.first_word, op.word_count};
+  }
 };
 
-// Reads a stream of version 0.1, or 1.0 if the first two bytes are exactly 1, 0. Other damage in the first eight
-// bytes is tolerated, because public streams carry it and run. Bytes behind the stated size are ignored.
-// Errors: kCorrupt (sizes, counts), kUnsupported (unknown opcode, unsettled 1.0 forms); they name the byte offset.
+// Reads a stream of version 0.1, or 1.0 if the first two bytes are exactly 1, 0. Other damage in the first
+// eight bytes is tolerated, because public streams carry it and run. Bytes behind the stated size are
+// ignored. Errors: kCorrupt (sizes, counts), kUnsupported (unknown opcode, unsettled 1.0 forms); they name
+// the byte offset.
 Result<TxnStream> read_txn(ByteSpan bytes);
 
-// Builds a version 0.1 stream. Each function returns the byte offset, in the finished stream, of the word that a
-// caller may want to change later with patch32: the value, the first data word, the low word of the patch offset.
+// Builds a version 0.1 stream. Each function returns the byte offset, in the finished stream, of the word
+// that a caller may want to change later with patch32: the value, the first data word, the low word of the
+// patch offset.
 class TxnWriter {
  public:
   TxnWriter();
@@ -168,8 +175,8 @@ class TxnWriter {
   u64 mask_write(u64 address, u32 value, u32 mask);
   u64 mask_poll(u64 address, u32 value, u32 mask);
   u64 token_wait(u32 column, u32 row, u32 rows, u32 columns, TxnDirection direction, u32 channel);
-  // The register address is that of BD word 1; the argument counts data buffers from 0. Returns the place of the
-  // low word of the offset; its high word follows.
+  // The register address is that of BD word 1; the argument counts data buffers from 0. Returns the place of
+  // the low word of the offset; its high word follows.
   u64 ddr_patch(u64 register_address, u32 argument, u64 offset);
   u64 preempt(u8 level);
   u64 noop();

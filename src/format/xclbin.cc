@@ -1,4 +1,5 @@
-// xclbin reader. Layout: docs/formats/xclbin.md (the structs of XRT's xclbin.h as the public NPU files use them).
+// xclbin reader. Layout: docs/formats/xclbin.md (the structs of XRT's xclbin.h as the public NPU files use
+// them).
 #include "format/xclbin.h"
 
 #include <fmt/core.h>
@@ -35,17 +36,19 @@ class View {
   }
   Result<void> inside(u64 offset, u64 size, const char* field) const {
     if (offset <= data_.size() && size <= data_.size() - offset) return {};
-    return fail(Code::kCorrupt, fmt::format("xclbin: {} of {}: {} bytes at 0x{:X} reach past its end ({} bytes); the "
-                                            "file is truncated or damaged",
-                                            field, what_, size, offset, data_.size()));
+    return fail(Code::kCorrupt,
+                fmt::format("xclbin: {} of {}: {} bytes at 0x{:X} reach past its end ({} bytes); the "
+                            "file is truncated or damaged",
+                            field, what_, size, offset, data_.size()));
   }
   // A count and an offset stored as two u32; checks the extent and the cap.
   Result<std::pair<u64, u64>> array(u64 offset, u64 element, u32 cap, const char* field) const {
     TRY_ASSIGN(u64 count, get<u32>(offset, field));
     TRY_ASSIGN(u64 place, get<u32>(offset + 4, field));
     if (cap != 0 && count > cap) {
-      return fail(Code::kCorrupt, fmt::format("xclbin: {} of {}: count is {}, at most {} make sense; the file is damaged",
-                                              field, what_, count, cap));
+      return fail(Code::kCorrupt,
+                  fmt::format("xclbin: {} of {}: count is {}, at most {} make sense; the file is damaged",
+                              field, what_, count, cap));
     }
     TRY(inside(place, count * element, field));
     return std::pair<u64, u64>(count, place);
@@ -54,7 +57,8 @@ class View {
   Result<std::vector<T>> list(u64 offset, const char* field) const {
     TRY_ASSIGN(auto extent, array(offset, sizeof(T), kMaxList, field));
     std::vector<T> out;
-    for (u64 i = 0; i < extent.first; ++i) out.push_back(load_le<T>(data_.data() + extent.second + i * sizeof(T)));
+    for (u64 i = 0; i < extent.first; ++i)
+      out.push_back(load_le<T>(data_.data() + extent.second + i * sizeof(T)));
     return out;
   }
   // A zero-ended string.
@@ -62,7 +66,8 @@ class View {
     TRY(inside(offset, 1, field));
     ByteSpan tail = data_.subspan(offset);
     auto end = std::find(tail.begin(), tail.end(), 0);
-    if (end == tail.end()) return fail(Code::kCorrupt, fmt::format("xclbin: {} of {} has no end", field, what_));
+    if (end == tail.end())
+      return fail(Code::kCorrupt, fmt::format("xclbin: {} of {} has no end", field, what_));
     return std::string(tail.begin(), end);
   }
   ByteSpan data() const { return data_; }
@@ -103,7 +108,8 @@ Result<AiePartition> read_partition(ByteSpan data) {
   AiePartition partition;
   TRY(view.inside(0, kPartitionHeader, "header"));
   if (data[0] != 0) {
-    return fail(Code::kUnsupported, fmt::format("xclbin: AIE_PARTITION has schema version {}, expected 0", data[0]));
+    return fail(Code::kUnsupported,
+                fmt::format("xclbin: AIE_PARTITION has schema version {}, expected 0", data[0]));
   }
   partition.operations_per_cycle = load_le<u32>(view.at(kPartitionOperations));
   partition.inference_fingerprint = load_le<u64>(view.at(kPartitionInference));
@@ -118,12 +124,14 @@ Result<AiePartition> read_partition(ByteSpan data) {
   return partition;
 }
 
-// Sections that are an i32 count, an optional pad and that many records: the place of record i is first + i * size.
+// Sections that are an i32 count, an optional pad and that many records: the place of record i is first + i *
+// size.
 Result<u64> record_count(const View& view, u64 first, u64 size) {
   TRY_ASSIGN(u64 count, view.get<u32>(0, "count"));
   if (count > kMaxList) {
-    return fail(Code::kCorrupt, fmt::format("xclbin: a section says {} records, at most {} make sense; the file is damaged",
-                                            count, kMaxList));
+    return fail(Code::kCorrupt,
+                fmt::format("xclbin: a section says {} records, at most {} make sense; the file is damaged",
+                            count, kMaxList));
   }
   TRY(view.inside(first, count * size, "records"));
   return count;
@@ -167,8 +175,8 @@ Result<std::vector<Connection>> read_connections(ByteSpan data) {
 Result<void> read_sections(const View& view, Xclbin& out) {
   u64 count = load_le<u32>(view.at(kSectionCount));
   if (count > kMaxSections) {
-    return fail(Code::kCorrupt, fmt::format("xclbin: {} sections, at most {} make sense; the file is damaged", count,
-                                            kMaxSections));
+    return fail(Code::kCorrupt, fmt::format("xclbin: {} sections, at most {} make sense; the file is damaged",
+                                            count, kMaxSections));
   }
   u64 headers_end = kSectionHeaders + count * kSectionHeaderBytes;
   TRY(view.inside(kSectionHeaders, count * kSectionHeaderBytes, "section headers"));
@@ -178,8 +186,9 @@ Result<void> read_sections(const View& view, Xclbin& out) {
     u64 size = load_le<u64>(at + 32);
     TRY(view.inside(section.offset, size, xclbin_kind_name(section.kind)));
     if (size != 0 && section.offset < headers_end) {
-      return fail(Code::kCorrupt, fmt::format("xclbin: section {} at 0x{:X} overlaps the headers, which end at 0x{:X}",
-                                              xclbin_kind_name(section.kind), section.offset, headers_end));
+      return fail(Code::kCorrupt,
+                  fmt::format("xclbin: section {} at 0x{:X} overlaps the headers, which end at 0x{:X}",
+                              xclbin_kind_name(section.kind), section.offset, headers_end));
     }
     section.data = view.data().subspan(section.offset, size);
     out.sections.push_back(std::move(section));
@@ -197,10 +206,11 @@ Result<void> check_overlap(const std::vector<XclbinSection>& sections) {
     const XclbinSection& before = *order[i - 1];
     u64 end = before.offset + before.data.size();
     if (order[i]->offset >= end) continue;
-    return fail(Code::kCorrupt, fmt::format("xclbin: section {} at 0x{:X} overlaps section {}, which ends at 0x{:X}; the "
-                                            "file is damaged",
-                                            xclbin_kind_name(order[i]->kind), order[i]->offset,
-                                            xclbin_kind_name(before.kind), end));
+    return fail(
+        Code::kCorrupt,
+        fmt::format("xclbin: section {} at 0x{:X} overlaps section {}, which ends at 0x{:X}; the "
+                    "file is damaged",
+                    xclbin_kind_name(order[i]->kind), order[i]->offset, xclbin_kind_name(before.kind), end));
   }
   return {};
 }
@@ -228,13 +238,20 @@ Result<void> read_contents(Xclbin& out) {
 
 const char* xclbin_kind_name(u32 kind) {
   switch (static_cast<XclbinKind>(kind)) {
-    case XclbinKind::kEmbeddedMetadata: return "EMBEDDED_METADATA";
-    case XclbinKind::kMemTopology: return "MEM_TOPOLOGY";
-    case XclbinKind::kConnectivity: return "CONNECTIVITY";
-    case XclbinKind::kIpLayout: return "IP_LAYOUT";
-    case XclbinKind::kGroupTopology: return "GROUP_TOPOLOGY";
-    case XclbinKind::kGroupConnectivity: return "GROUP_CONNECTIVITY";
-    case XclbinKind::kAiePartition: return "AIE_PARTITION";
+    case XclbinKind::kEmbeddedMetadata:
+      return "EMBEDDED_METADATA";
+    case XclbinKind::kMemTopology:
+      return "MEM_TOPOLOGY";
+    case XclbinKind::kConnectivity:
+      return "CONNECTIVITY";
+    case XclbinKind::kIpLayout:
+      return "IP_LAYOUT";
+    case XclbinKind::kGroupTopology:
+      return "GROUP_TOPOLOGY";
+    case XclbinKind::kGroupConnectivity:
+      return "GROUP_CONNECTIVITY";
+    case XclbinKind::kAiePartition:
+      return "AIE_PARTITION";
   }
   return "of another kind";
 }
@@ -251,14 +268,15 @@ Result<Xclbin> read_xclbin(ByteSpan bytes) {
     return fail(Code::kCorrupt, "xclbin: does not start with \"xclbin2\"; this is not an xclbin file");
   }
   if (bytes.size() < kSectionHeaders) {
-    return fail(Code::kCorrupt, fmt::format("xclbin: {} bytes, the header needs {}; the file is truncated", bytes.size(),
-                                            kSectionHeaders));
+    return fail(Code::kCorrupt, fmt::format("xclbin: {} bytes, the header needs {}; the file is truncated",
+                                            bytes.size(), kSectionHeaders));
   }
   u64 length = load_le<u64>(bytes.data() + kFileLength);
   if (length < kSectionHeaders || length > bytes.size()) {
-    return fail(Code::kCorrupt, fmt::format("xclbin: the header says {} bytes, {} are there; the file is truncated or "
-                                            "damaged",
-                                            length, bytes.size()));
+    return fail(Code::kCorrupt,
+                fmt::format("xclbin: the header says {} bytes, {} are there; the file is truncated or "
+                            "damaged",
+                            length, bytes.size()));
   }
   View view(bytes.subspan(0, length), "the file");
   Xclbin out;
@@ -276,7 +294,8 @@ Result<Xclbin> read_xclbin(ByteSpan bytes) {
 
 Result<ByteSpan> find_pdi(const Xclbin& xclbin) {
   const std::vector<PdiRecord>& pdis = xclbin.partition.pdis;
-  if (pdis.empty()) return fail(Code::kNotFound, "xclbin: has no PDI; expected section AIE_PARTITION with one");
+  if (pdis.empty())
+    return fail(Code::kNotFound, "xclbin: has no PDI; expected section AIE_PARTITION with one");
   if (pdis.size() > 1) {
     return fail(Code::kUnsupported, fmt::format("xclbin: has {} PDIs, expected one", pdis.size()));
   }

@@ -59,11 +59,11 @@ struct AiePartition {
 
 // One kernel of the IP_LAYOUT section.
 struct IpRecord {
-  u32 type = 0;        // 7 = PS kernel
-  u16 subtype = 0;     // 1 = DPU
-  u16 kernel_id = 0;   // 0x901 in public files
+  u32 type = 0;       // 7 = PS kernel
+  u16 subtype = 0;    // 1 = DPU
+  u16 kernel_id = 0;  // 0x901 in public files
   u64 base_address = 0;
-  std::string name;    // "KERNEL:INSTANCE"
+  std::string name;  // "KERNEL:INSTANCE"
 };
 
 struct MemRecord {
@@ -98,8 +98,9 @@ struct Xclbin {
   const XclbinSection* find(XclbinKind kind) const;  // the first of its kind, or null
 };
 
-// Reads and checks the whole file: bounds of every section, no two sections overlapping, and the content of all
-// kinds above. A file without AIE_PARTITION is read (partition.pdis is empty). Errors: kCorrupt, kUnsupported.
+// Reads and checks the whole file: bounds of every section, no two sections overlapping, and the content of
+// all kinds above. A file without AIE_PARTITION is read (partition.pdis is empty). Errors: kCorrupt,
+// kUnsupported.
 Result<Xclbin> read_xclbin(ByteSpan bytes);
 Result<Xclbin> read_xclbin(Bytes&&) = delete;  // the spans would dangle
 
@@ -116,8 +117,8 @@ struct XclbinContent {
   u8 version_major = 2;
   u8 version_minor = 21;
   u16 version_patch = 75;
-  // Without a value these are taken from SHA-256 of the content, so that equal content gives equal bytes. A derived
-  // time stamp is such a number too, not a time.
+  // Without a value these are taken from SHA-256 of the content, so that equal content gives equal bytes. A
+  // derived time stamp is such a number too, not a time.
   std::optional<Uuid> uuid;
   std::optional<Uuid> pdi_uuid;
   std::optional<u64> time_stamp;

@@ -29,7 +29,7 @@ inline constexpr u64 kPartitionPdis = 0x78;    // array of PDI records
 inline constexpr u64 kPartitionCommit = 0x80;
 inline constexpr u64 kPartitionHeader = 0xB8;
 
-inline constexpr u64 kPdiBytes = 96;  // PDI record
+inline constexpr u64 kPdiBytes = 96;   // PDI record
 inline constexpr u64 kPdiImage = 16;   // array of bytes
 inline constexpr u64 kPdiGroups = 24;  // array of CDO groups
 

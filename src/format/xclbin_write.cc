@@ -80,10 +80,10 @@ Bytes metadata(const XclbinContent& content) {
     int offset;
     const char* type;
   };
-  constexpr Argument kArguments[] = {
-      {"opcode", 0, 8, 0x00, "uint64_t"}, {"instr", 1, 8, 0x08, "char *"}, {"ninstr", 0, 4, 0x10, "uint32_t"},
-      {"bo0", 1, 8, 0x14, "void*"},       {"bo1", 1, 8, 0x1C, "void*"},    {"bo2", 1, 8, 0x24, "void*"},
-      {"bo3", 1, 8, 0x2C, "void*"},       {"bo4", 1, 8, 0x34, "void*"}};
+  constexpr Argument kArguments[] = {{"opcode", 0, 8, 0x00, "uint64_t"}, {"instr", 1, 8, 0x08, "char *"},
+                                     {"ninstr", 0, 4, 0x10, "uint32_t"}, {"bo0", 1, 8, 0x14, "void*"},
+                                     {"bo1", 1, 8, 0x1C, "void*"},       {"bo2", 1, 8, 0x24, "void*"},
+                                     {"bo3", 1, 8, 0x2C, "void*"},       {"bo4", 1, 8, 0x34, "void*"}};
   std::string xml = fmt::format(
       "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<project>\n  <platform>\n    <device>\n      <core>\n"
       "        <kernel name=\"{}\" language=\"c\" type=\"dpu\">\n"
@@ -91,13 +91,15 @@ Bytes metadata(const XclbinContent& content) {
       content.kernel_name, content.kernel_id);
   int id = 0;
   for (const Argument& a : kArguments) {
-    xml += fmt::format("          <arg name=\"{}\" addressQualifier=\"{}\" id=\"{}\" size=\"0x{:x}\" offset=\"0x{:02X}\" "
-                       "hostOffset=\"0x0\" hostSize=\"0x{:x}\" type=\"{}\"/>\n",
-                       a.name, a.qualifier, id++, a.size, a.offset, a.size, a.type);
+    xml += fmt::format(
+        "          <arg name=\"{}\" addressQualifier=\"{}\" id=\"{}\" size=\"0x{:x}\" offset=\"0x{:02X}\" "
+        "hostOffset=\"0x0\" hostSize=\"0x{:x}\" type=\"{}\"/>\n",
+        a.name, a.qualifier, id++, a.size, a.offset, a.size, a.type);
   }
-  xml += fmt::format("          <instance name=\"{}\"/>\n        </kernel>\n      </core>\n    </device>\n  </platform>\n"
-                     "</project>\n",
-                     content.instance_name);
+  xml += fmt::format(
+      "          <instance name=\"{}\"/>\n        </kernel>\n      </core>\n    </device>\n  </platform>\n"
+      "</project>\n",
+      content.instance_name);
   return {xml.begin(), xml.end()};
 }
 

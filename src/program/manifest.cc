@@ -18,7 +18,9 @@ constexpr char kWeightsFile[] = "weights.bin";
 
 constexpr int kMaxDepth = 64;  // of nesting; the JSON library's printer recurses
 
-Error bad(const std::string& what) { return fail(Code::kCorrupt, "manifest: " + what); }
+Error bad(const std::string& what) {
+  return fail(Code::kCorrupt, "manifest: " + what);
+}
 
 // A discarded value for text that is not JSON or nests too deeply.
 template <typename Text>
@@ -50,7 +52,8 @@ bool hex_hash(std::string_view text) {
 // Typed access to members, with the place in the message.
 Result<std::string> get_text(const Json& object, const char* key) {
   auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return bad(fmt::format("\"{}\" is missing or no string", key));
+  if (found == object.end() || !found->is_string())
+    return bad(fmt::format("\"{}\" is missing or no string", key));
   return found->get<std::string>();
 }
 
@@ -64,7 +67,8 @@ Result<u64> get_number(const Json& object, const char* key) {
 
 Result<const Json*> get_list(const Json& object, const char* key) {
   auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) return bad(fmt::format("\"{}\" is missing or no list", key));
+  if (found == object.end() || !found->is_array())
+    return bad(fmt::format("\"{}\" is missing or no list", key));
   for (const Json& item : *found) {
     if (!item.is_object()) return bad(fmt::format("\"{}\" holds something that is no object", key));
   }
@@ -90,18 +94,21 @@ Result<Json> streams_json(const Program& program) {
   std::set<std::string> names;
   for (const StreamEntry& stream : program.streams) {
     if (!plain_name(stream.name) || !names.insert(stream.name).second) {
-      return fail(Code::kInvalidArgument, fmt::format("program: stream name \"{}\" is not a plain file name or is there "
-                                                      "twice",
-                                                      stream.name));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("program: stream name \"{}\" is not a plain file name or is there "
+                              "twice",
+                              stream.name));
     }
     Json entry = file_json(stream.name + ".txn", stream.bytes);
     entry["name"] = stream.name;
     entry["patches"] = Json::array();
     for (const Patch& patch : stream.patches) {
-      if (patch.offset % 4 != 0 || patch.offset > stream.bytes.size() || stream.bytes.size() - patch.offset < 4) {
-        return fail(Code::kInvalidArgument, fmt::format("program: stream {}: patch \"{}\" at byte {} is not a word of its "
-                                                        "{} bytes",
-                                                        stream.name, patch.meaning, patch.offset, stream.bytes.size()));
+      if (patch.offset % 4 != 0 || patch.offset > stream.bytes.size() ||
+          stream.bytes.size() - patch.offset < 4) {
+        return fail(Code::kInvalidArgument,
+                    fmt::format("program: stream {}: patch \"{}\" at byte {} is not a word of its "
+                                "{} bytes",
+                                stream.name, patch.meaning, patch.offset, stream.bytes.size()));
       }
       entry["patches"].push_back({{"offset", patch.offset}, {"meaning", patch.meaning}});
     }
@@ -114,10 +121,11 @@ Result<Json> layout_json(const Program& program) {
   Json out = Json::array();
   for (const WeightEntry& entry : program.weight_layout) {
     if (entry.offset > program.weights.size() || entry.size > program.weights.size() - entry.offset) {
-      return fail(Code::kInvalidArgument, fmt::format("program: weight {} lies outside the blob of {} bytes", entry.name,
-                                                      program.weights.size()));
+      return fail(Code::kInvalidArgument, fmt::format("program: weight {} lies outside the blob of {} bytes",
+                                                      entry.name, program.weights.size()));
     }
-    out.push_back({{"name", entry.name}, {"layout", entry.layout}, {"offset", entry.offset}, {"size", entry.size}});
+    out.push_back(
+        {{"name", entry.name}, {"layout", entry.layout}, {"offset", entry.offset}, {"size", entry.size}});
   }
   return out;
 }
@@ -136,7 +144,8 @@ Result<void> read_streams(const Json& root, Manifest& out) {
       TRY_ASSIGN(patch.offset, get_number(entry, "offset"));
       TRY_ASSIGN(patch.meaning, get_text(entry, "meaning"));
       if (patch.offset % 4 != 0 || patch.offset > record.size || record.size - patch.offset < 4) {
-        return bad(fmt::format("{}: patch at byte {} is not a word of {} bytes", record.file, patch.offset, record.size));
+        return bad(fmt::format("{}: patch at byte {} is not a word of {} bytes", record.file, patch.offset,
+                               record.size));
       }
       stream.patches.push_back(std::move(patch));
     }
@@ -162,8 +171,8 @@ Result<void> read_weights(const Json& root, Manifest& out) {
     TRY_ASSIGN(entry.offset, get_number(item, "offset"));
     TRY_ASSIGN(entry.size, get_number(item, "size"));
     if (entry.offset > size || entry.size > size - entry.offset) {
-      return bad(fmt::format("a weight of {} bytes at {} lies outside the blob of {} bytes", entry.size, entry.offset,
-                             size));
+      return bad(fmt::format("a weight of {} bytes at {} lies outside the blob of {} bytes", entry.size,
+                             entry.offset, size));
     }
     out.program.weight_layout.push_back(std::move(entry));
   }
@@ -175,7 +184,8 @@ Result<void> read_weights(const Json& root, Manifest& out) {
 Result<std::string> manifest_text(const Program& program) {
   Json extra = Json::object();
   if (!program.manifest_json_extra.empty()) extra = parse_json(program.manifest_json_extra);
-  if (!extra.is_object()) return fail(Code::kInvalidArgument, "program: manifest_json_extra is not a JSON object");
+  if (!extra.is_object())
+    return fail(Code::kInvalidArgument, "program: manifest_json_extra is not a JSON object");
   Json root;
   root["format"] = kFormat;
   root["name"] = program.name;
@@ -194,8 +204,9 @@ Result<Manifest> read_manifest(ByteSpan text) {
   if (!root.is_object()) return bad("is not a JSON object");
   TRY_ASSIGN(u64 format, get_number(root, "format"));
   if (format != kFormat) {
-    return fail(Code::kUnsupported, fmt::format("manifest: format is {}, expected {}; compile the program again", format,
-                                                kFormat));
+    return fail(
+        Code::kUnsupported,
+        fmt::format("manifest: format is {}, expected {}; compile the program again", format, kFormat));
   }
   Manifest out;
   TRY_ASSIGN(out.program.name, get_text(root, "name"));
@@ -208,7 +219,8 @@ Result<Manifest> read_manifest(ByteSpan text) {
   TRY(read_weights(root, out));
   auto extra = root.find("extra");
   if (extra == root.end() || !extra->is_object()) return bad("\"extra\" is missing or no object");
-  if (!extra->empty()) out.program.manifest_json_extra = extra->dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!extra->empty())
+    out.program.manifest_json_extra = extra->dump(-1, ' ', false, Json::error_handler_t::replace);
   return out;
 }
 

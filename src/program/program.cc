@@ -17,13 +17,15 @@ Result<Bytes> read_verified(const std::string& dir, const FileRecord& record) {
   std::string path = dir + "/" + record.file;
   TRY_ASSIGN(Bytes bytes, read_file(path));
   if (bytes.size() != record.size) {
-    return fail(Code::kCorrupt, fmt::format("{}: has {} bytes, the manifest says {}; compile the program again", path,
-                                            bytes.size(), record.size));
+    return fail(Code::kCorrupt,
+                fmt::format("{}: has {} bytes, the manifest says {}; compile the program again", path,
+                            bytes.size(), record.size));
   }
   std::string found = sha256_hex(bytes);
   if (found != record.sha256) {
-    return fail(Code::kCorrupt, fmt::format("{}: SHA-256 is {}, the manifest says {}; compile the program again", path,
-                                            found, record.sha256));
+    return fail(Code::kCorrupt,
+                fmt::format("{}: SHA-256 is {}, the manifest says {}; compile the program again", path, found,
+                            record.sha256));
   }
   return bytes;
 }
@@ -31,7 +33,8 @@ Result<Bytes> read_verified(const std::string& dir, const FileRecord& record) {
 Result<void> write_all(const Program& program, const Manifest& manifest, const std::string& dir) {
   u64 next = 0;
   TRY(write_file(dir + "/" + manifest.files[next++].file, program.xclbin));
-  for (const StreamEntry& stream : program.streams) TRY(write_file(dir + "/" + manifest.files[next++].file, stream.bytes));
+  for (const StreamEntry& stream : program.streams)
+    TRY(write_file(dir + "/" + manifest.files[next++].file, stream.bytes));
   if (next < manifest.files.size()) TRY(write_file(dir + "/" + manifest.files[next].file, program.weights));
   return {};
 }

@@ -1,5 +1,5 @@
-// The compiled artifact: array configuration, instruction streams with the places to patch, and weights, as a folder
-// of files under a manifest with their SHA-256.
+// The compiled artifact: array configuration, instruction streams with the places to patch, and weights, as a
+// folder of files under a manifest with their SHA-256.
 #pragma once
 
 #include <string>
@@ -51,13 +51,13 @@ struct Program {
   const StreamEntry* find_stream(std::string_view stream_name) const;  // null if there is none
 };
 
-// Writes manifest.json, config.xclbin, NAME.txn per stream and weights.bin into the folder, which is made if needed.
-// The manifest is written last, so that an interrupted save does not load.
-// Errors: kInvalidArgument (a stream name, extra that is no JSON object, patch or layout outside its bytes), kIo.
+// Writes manifest.json, config.xclbin, NAME.txn per stream and weights.bin into the folder, which is made if
+// needed. The manifest is written last, so that an interrupted save does not load. Errors: kInvalidArgument
+// (a stream name, extra that is no JSON object, patch or layout outside its bytes), kIo.
 Result<void> save(const Program& program, const std::string& dir);
 
-// Reads the folder back and verifies size and SHA-256 of every file. Errors name the file: kIo or kNotFound (missing),
-// kCorrupt (manifest, size, hash), kUnsupported (manifest of another version).
+// Reads the folder back and verifies size and SHA-256 of every file. Errors name the file: kIo or kNotFound
+// (missing), kCorrupt (manifest, size, hash), kUnsupported (manifest of another version).
 Result<Program> load(const std::string& dir);
 
 // The text of the manifest for a program; for save, and for tests.
@@ -69,8 +69,8 @@ struct FileRecord {
   std::string sha256;
 };
 
-// What the manifest says, checked for form but not against files: the program without bytes, and the record of each
-// file: xclbin first, then the streams in order, then the weights if there are any.
+// What the manifest says, checked for form but not against files: the program without bytes, and the record
+// of each file: xclbin first, then the streams in order, then the weights if there are any.
 struct Manifest {
   Program program;
   std::vector<FileRecord> files;

@@ -19,7 +19,8 @@ inline void expect_message(const Error& error) {
 
 // The whole of `part` lies in `whole`.
 inline bool lies_in(ByteSpan part, ByteSpan whole) {
-  return part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
 // Calls read(copy) for every prefix shorter than the artifact. Each copy is on its own heap block, so that a

@@ -60,8 +60,10 @@ TEST(Gguf, TypedAccessNamesTheKey) {
   ASSERT_TRUE(g.ok());
   EXPECT_EQ(g->get_u64("nope").error().message, "GGUF: key \"nope\" is missing");
   EXPECT_EQ(g->get_u64("nope").error().code, Code::kNotFound);
-  EXPECT_EQ(g->get_u64("llama.offset").error().message, "GGUF: key \"llama.offset\" is -3, expected no negative number");
-  EXPECT_EQ(g->get_string("llama.offset").error().message, "GGUF: key \"llama.offset\" has type i32, expected a string");
+  EXPECT_EQ(g->get_u64("llama.offset").error().message,
+            "GGUF: key \"llama.offset\" is -3, expected no negative number");
+  EXPECT_EQ(g->get_string("llama.offset").error().message,
+            "GGUF: key \"llama.offset\" has type i32, expected a string");
   EXPECT_EQ(g->get_floats("tokenizer.ggml.token_type").error().message,
             "GGUF: key \"tokenizer.ggml.token_type\" is an array of i32, expected floats");
   EXPECT_FALSE(g->get_integers("tokenizer.ggml.tokens").ok());
@@ -98,25 +100,30 @@ TEST(Gguf, ErrorTexts) {
   Bytes good = small_gguf();
   Bytes bytes = good;
   bytes[0] = 'X';
-  EXPECT_EQ(error_of(bytes), "GGUF: magic is 0x46554758, expected 0x46554747 (\"GGUF\"); this is not a GGUF file");
+  EXPECT_EQ(error_of(bytes),
+            "GGUF: magic is 0x46554758, expected 0x46554747 (\"GGUF\"); this is not a GGUF file");
   bytes = good;
   bytes[4] = 1;
   EXPECT_EQ(error_of(bytes), "GGUF: version is 1, expected 2 or 3");
   bytes = good;
   store_le<u32>(bytes.data() + 4, 0x03000000);
-  EXPECT_EQ(error_of(bytes), "GGUF: version is 50331648, expected 2 or 3; the file is big endian, convert it");
+  EXPECT_EQ(error_of(bytes),
+            "GGUF: version is 50331648, expected 2 or 3; the file is big endian, convert it");
   bytes = good;
   store_le<u64>(bytes.data() + 8, 0xFFFFFFFFFFFFFFFF);
-  EXPECT_EQ(error_of(bytes), "GGUF: the header says 18446744073709551615 tensors, " + std::to_string(good.size() - 24) +
+  EXPECT_EQ(error_of(bytes), "GGUF: the header says 18446744073709551615 tensors, " +
+                                 std::to_string(good.size() - 24) +
                                  " bytes are left; the file is truncated or damaged");
   bytes = good;
   store_le<u64>(bytes.data() + 24, 0xFFFFFFFFFFFFFFF0);  // length of the first key: position + length wraps
   EXPECT_EQ(error_of(bytes), "GGUF: a key at offset 24 says 18446744073709551600 bytes, " +
-                                 std::to_string(good.size() - 32) + " are left; the file is truncated or damaged");
+                                 std::to_string(good.size() - 32) +
+                                 " are left; the file is truncated or damaged");
   bytes = good;
   bytes.pop_back();
-  EXPECT_EQ(error_of(bytes), "GGUF: tensor \"output.weight\": needs 34 bytes at data offset 64, the file has 97 bytes of "
-                             "data; it is truncated (incomplete download?)");
+  EXPECT_EQ(error_of(bytes),
+            "GGUF: tensor \"output.weight\": needs 34 bytes at data offset 64, the file has 97 bytes of "
+            "data; it is truncated (incomplete download?)");
 }
 
 // Files with one bad tensor each; every check of the tensor table.
@@ -126,14 +133,16 @@ TEST(Gguf, BadTensors) {
     w.add_tensor("t", type, dims, Bytes(bytes));
     return error_of(w.finish());
   };
-  EXPECT_EQ(with(GgmlType::kF32, {1, 1, 1, 1, 1}, 4), "GGUF: tensor \"t\": has 5 dimensions, at most 4 are possible");
+  EXPECT_EQ(with(GgmlType::kF32, {1, 1, 1, 1, 1}, 4),
+            "GGUF: tensor \"t\": has 5 dimensions, at most 4 are possible");
   EXPECT_EQ(with(GgmlType::kF32, {4, 0}, 0),
             "GGUF: tensor \"t\": dimension 1 is 0, which is zero or makes the tensor too large");
   EXPECT_EQ(with(GgmlType::kF32, {1ull << 32, 1ull << 32}, 4),
             "GGUF: tensor \"t\": dimension 1 is 4294967296, which is zero or makes the tensor too large");
   EXPECT_NE(with(GgmlType::kF32, {1ull << 63}, 4).find("is too long"), std::string::npos);
-  EXPECT_EQ(with(GgmlType::kQ4_K, {128, 2}, 144), "GGUF: tensor \"t\": rows of 128 elements are not whole Q4_K blocks of "
-                                                  "256");
+  EXPECT_EQ(with(GgmlType::kQ4_K, {128, 2}, 144),
+            "GGUF: tensor \"t\": rows of 128 elements are not whole Q4_K blocks of "
+            "256");
   EXPECT_EQ(with(static_cast<GgmlType>(4), {32}, 18), "GGUF: tensor \"t\": type 4 is not known");
   EXPECT_EQ(with(GgmlType::kF32, {}, 4), "");  // a scalar
 }
@@ -179,7 +188,8 @@ TEST(Gguf, NestedAndHugeArraysAreRefused) {
   Bytes bytes = w.finish();
   u64 element = 24 + 8 + 1 + 4;
   store_le<u64>(bytes.data() + element + 4, 1ull << 62);
-  EXPECT_NE(error_of(bytes).find("GGUF: key \"k\" says 4611686018427387904 array elements"), std::string::npos);
+  EXPECT_NE(error_of(bytes).find("GGUF: key \"k\" says 4611686018427387904 array elements"),
+            std::string::npos);
   store_le<u32>(bytes.data() + element, 9);
   EXPECT_EQ(error_of(bytes), "GGUF: key \"k\" is an array of arrays");
 }
@@ -208,7 +218,8 @@ TEST(Gguf, MutationsGiveAnErrorOrASoundResult) {
 
 Bytes from_hex(const std::string& text) {
   Bytes out;
-  for (u64 i = 0; i + 1 < text.size(); i += 2) out.push_back(static_cast<u8>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  for (u64 i = 0; i + 1 < text.size(); i += 2)
+    out.push_back(static_cast<u8>(std::stoi(text.substr(i, 2), nullptr, 16)));
   return out;
 }
 
@@ -239,7 +250,8 @@ TEST(Dequantize, MatchesTheReferenceBitForBit) {
     ASSERT_TRUE(done.ok()) << done.error().message;
     for (u64 i = 0; i < got.size(); ++i) {
       ASSERT_EQ(load_le<u32>(reinterpret_cast<u8*>(&got[i])), load_le<u32>(want.data() + 4 * i))
-          << name << " element " << i << ": " << got[i] << ", expected " << load_le<float>(want.data() + 4 * i);
+          << name << " element " << i << ": " << got[i] << ", expected "
+          << load_le<float>(want.data() + 4 * i);
     }
     ++types;
   }
@@ -248,7 +260,8 @@ TEST(Dequantize, MatchesTheReferenceBitForBit) {
 
 TEST(Dequantize, RefusesWrongSizesAndTypes) {
   std::vector<float> out(32);
-  EXPECT_EQ(dequantize(GgmlType::kQ4_0, Bytes(17), out).error().message, "32 elements of Q4_0 need 18 bytes, 17 were given");
+  EXPECT_EQ(dequantize(GgmlType::kQ4_0, Bytes(17), out).error().message,
+            "32 elements of Q4_0 need 18 bytes, 17 were given");
   out.resize(33);
   EXPECT_EQ(dequantize(GgmlType::kQ4_0, Bytes(18), out).error().message,
             "a row of 33 elements is not a whole number of Q4_0 blocks of 32");

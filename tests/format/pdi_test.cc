@@ -83,13 +83,15 @@ TEST(Cdo, ErrorTexts) {
   EXPECT_EQ(error_of(bytes), "CDO: starts with words 0x4, 0x4F4458, expected 0x4, 0x4F4443 (\"CDO\")");
   bytes = good;
   store_le<u32>(bytes.data() + 20, 0x00020101);
-  EXPECT_EQ(error_of(bytes), "CDO: command word 0x00020101 at word 5: opcode 0x101; known are 0x102, 0x103, 0x105 and "
-                             "0x111");
+  EXPECT_EQ(error_of(bytes),
+            "CDO: command word 0x00020101 at word 5: opcode 0x101; known are 0x102, 0x103, 0x105 and "
+            "0x111");
   bytes = good;
   store_le<u32>(bytes.data() + 20, 0x00FF0105);
   store_le<u32>(bytes.data() + 24, 0xFFFFFFFF);
-  EXPECT_EQ(error_of(bytes), "CDO: command word 0x00FF0105 at word 5: needs 4294967295 words, 1 are left; the CDO is "
-                             "truncated or damaged");
+  EXPECT_EQ(error_of(bytes),
+            "CDO: command word 0x00FF0105 at word 5: needs 4294967295 words, 1 are left; the CDO is "
+            "truncated or damaged");
 }
 
 TEST(Pdi, ReadsBackWhatWasWritten) {

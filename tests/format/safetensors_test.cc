@@ -71,33 +71,42 @@ TEST(Safetensors, LongRowsOfAnyAlignment) {
 }
 
 TEST(Safetensors, ErrorTexts) {
-  EXPECT_EQ(error_of(Bytes(5)), "safetensors: 5 bytes, the header length alone needs 8; the file is truncated");
+  EXPECT_EQ(error_of(Bytes(5)),
+            "safetensors: 5 bytes, the header length alone needs 8; the file is truncated");
   Bytes huge(16);
   store_le<u64>(huge.data(), 0xFFFFFFFFFFFFFFFF);
-  EXPECT_EQ(error_of(huge), "safetensors: the header says 18446744073709551615 bytes, 8 are there and at most 100000000 "
-                            "are allowed; the file is truncated or no safetensors file");
-  EXPECT_EQ(error_of(with_header("[1]", 0)), "safetensors: the header is not a JSON object; this is not a safetensors file "
-                                             "or it is damaged");
+  EXPECT_EQ(error_of(huge),
+            "safetensors: the header says 18446744073709551615 bytes, 8 are there and at most 100000000 "
+            "are allowed; the file is truncated or no safetensors file");
+  EXPECT_EQ(error_of(with_header("[1]", 0)),
+            "safetensors: the header is not a JSON object; this is not a safetensors file "
+            "or it is damaged");
   auto entry = [](const char* dtype, const char* shape, const char* offsets, u64 data) {
     return error_of(with_header(std::string("{\"t\":{\"dtype\":\"") + dtype + "\",\"shape\":" + shape +
                                     ",\"data_offsets\":" + offsets + "}}",
                                 data));
   };
   EXPECT_EQ(entry("F32", "[2]", "[0,8]", 8), "");
-  EXPECT_EQ(entry("F32", "[2]", "[0,8]", 7), "safetensors: tensor \"t\": data end at 8, the file has 7 bytes of data; it is "
-                                             "truncated (incomplete download?)");
-  EXPECT_EQ(entry("F32", "[2]", "[0,8]", 9), "safetensors: tensors end at 8, the file has 9 bytes of data; it is damaged");
-  EXPECT_EQ(entry("F32", "[3]", "[0,8]", 8), "safetensors: tensor \"t\": 8 bytes of data do not fit its shape and dtype "
-                                             "F32");
+  EXPECT_EQ(entry("F32", "[2]", "[0,8]", 7),
+            "safetensors: tensor \"t\": data end at 8, the file has 7 bytes of data; it is "
+            "truncated (incomplete download?)");
+  EXPECT_EQ(entry("F32", "[2]", "[0,8]", 9),
+            "safetensors: tensors end at 8, the file has 9 bytes of data; it is damaged");
+  EXPECT_EQ(entry("F32", "[3]", "[0,8]", 8),
+            "safetensors: tensor \"t\": 8 bytes of data do not fit its shape and dtype "
+            "F32");
   EXPECT_EQ(entry("F32", "[4611686018427387906]", "[0,8]", 8),
             "safetensors: tensor \"t\": 8 bytes of data do not fit its shape and dtype F32");
   EXPECT_EQ(entry("F32", "[4294967296,4294967296]", "[0,0]", 0),
             "safetensors: tensor \"t\": 0 bytes of data do not fit its shape and dtype F32");
   EXPECT_EQ(entry("F4", "[2]", "[0,8]", 8), "safetensors: tensor \"t\": dtype F4 is not known");
-  EXPECT_EQ(entry("F32", "[2]", "[8,0]", 8), "safetensors: tensor \"t\": data_offsets is not a pair of rising numbers");
-  EXPECT_EQ(entry("F32", "[-2]", "[0,8]", 8), "safetensors: tensor \"t\": shape holds something that is not a whole "
-                                              "number");
-  EXPECT_EQ(entry("F32", "[2]", "[4,12]", 12), "safetensors: tensor \"t\": 4 unused bytes lie before its data");
+  EXPECT_EQ(entry("F32", "[2]", "[8,0]", 8),
+            "safetensors: tensor \"t\": data_offsets is not a pair of rising numbers");
+  EXPECT_EQ(entry("F32", "[-2]", "[0,8]", 8),
+            "safetensors: tensor \"t\": shape holds something that is not a whole "
+            "number");
+  EXPECT_EQ(entry("F32", "[2]", "[4,12]", 12),
+            "safetensors: tensor \"t\": 4 unused bytes lie before its data");
 }
 
 TEST(Safetensors, OverlapAndDuplicates) {

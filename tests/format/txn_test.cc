@@ -181,24 +181,29 @@ TEST(Txn, ErrorTexts) {
 
   Bytes bytes = good;
   bytes.pop_back();
-  EXPECT_EQ(error_of(bytes), "TXN stream: header says 216 bytes, 215 are there; expected a multiple of 4 from 16 on; the "
-                             "stream is truncated or not a TXN stream");
+  EXPECT_EQ(error_of(bytes),
+            "TXN stream: header says 216 bytes, 215 are there; expected a multiple of 4 from 16 on; the "
+            "stream is truncated or not a TXN stream");
   bytes = good;
   store_le<u32>(bytes.data() + 8, 0xFFFFFFFF);
-  EXPECT_EQ(error_of(bytes), "TXN stream: header says 4294967295 ops in 216 bytes, which is too many; the header is "
-                             "damaged");
+  EXPECT_EQ(error_of(bytes),
+            "TXN stream: header says 4294967295 ops in 216 bytes, which is too many; the header is "
+            "damaged");
   bytes = good;
   store_le<u32>(bytes.data() + 8, 7);
-  EXPECT_EQ(error_of(bytes), "TXN stream: 7 ops end at byte 212, the header says 216 bytes; the op count or the size is "
-                             "damaged");
+  EXPECT_EQ(error_of(bytes),
+            "TXN stream: 7 ops end at byte 212, the header says 216 bytes; the op count or the size is "
+            "damaged");
   bytes = good;
   bytes[16] = 0x44;
-  EXPECT_EQ(error_of(bytes), "TXN stream: op 0 (0x44 custom) at byte 0x10: unknown opcode, its length is not known; the "
-                             "stream is damaged or of a newer kind");
+  EXPECT_EQ(error_of(bytes),
+            "TXN stream: op 0 (0x44 custom) at byte 0x10: unknown opcode, its length is not known; the "
+            "stream is damaged or of a newer kind");
   bytes = good;
   store_le<u32>(bytes.data() + 16 + 24 + 12, 0xFFFFFFFC);  // size of the block write: would wrap a 32-bit sum
-  EXPECT_EQ(error_of(bytes), "TXN stream: op 1 (0x01 block write) at byte 0x28: needs 4294967292 bytes, 176 are left; the "
-                             "stream is truncated");
+  EXPECT_EQ(error_of(bytes),
+            "TXN stream: op 1 (0x01 block write) at byte 0x28: needs 4294967292 bytes, 176 are left; the "
+            "stream is truncated");
 }
 
 TEST(Txn, EveryPrefixIsAnError) {

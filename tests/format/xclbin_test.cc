@@ -21,7 +21,9 @@ Bytes small_xclbin() {
 }
 
 // Place of the header of section `index`, and of its offset and size fields.
-u64 header_at(u64 index) { return 0x1C8 + 40 * index; }
+u64 header_at(u64 index) {
+  return 0x1C8 + 40 * index;
+}
 
 TEST(Xclbin, ReadsBackWhatWasWritten) {
   Bytes pdi = small_pdi();
@@ -144,8 +146,9 @@ TEST(Xclbin, ErrorTexts) {
 
   bytes = good;  // the second section starts inside the first
   store_le<u64>(bytes.data() + header_at(1) + 24, 0x2E8);
-  EXPECT_EQ(error_of(bytes), "xclbin: section AIE_PARTITION at 0x2E8 overlaps section MEM_TOPOLOGY, which ends at 0x338; "
-                             "the file is damaged");
+  EXPECT_EQ(error_of(bytes),
+            "xclbin: section AIE_PARTITION at 0x2E8 overlaps section MEM_TOPOLOGY, which ends at 0x338; "
+            "the file is damaged");
 
   bytes = good;  // offset + size would wrap to a small number
   store_le<u64>(bytes.data() + header_at(1) + 24, 0xFFFFFFFFFFFFFFF8);
@@ -158,8 +161,9 @@ TEST(Xclbin, ErrorTexts) {
 
   bytes = good;  // PDI count
   store_le<u32>(bytes.data() + 0x338 + 0x78, 0x10000000);
-  EXPECT_EQ(error_of(bytes), "xclbin: PDI records of section AIE_PARTITION: count is 268435456, at most 64 make sense; the "
-                             "file is damaged");
+  EXPECT_EQ(error_of(bytes),
+            "xclbin: PDI records of section AIE_PARTITION: count is 268435456, at most 64 make sense; the "
+            "file is damaged");
 
   bytes = good;
   bytes.resize(bytes.size() - 1);

@@ -85,10 +85,12 @@ TEST_F(ProgramTest, WeightsAreOptional) {
 TEST_F(ProgramTest, ErrorsNameTheFile) {
   ASSERT_TRUE(save(small_program(), dir_).ok());
   ASSERT_TRUE(write_file(path("decode.txn"), Bytes(32, 6)).ok());
-  EXPECT_EQ(load_error(), path("decode.txn") + ": SHA-256 is " + sha256_hex(Bytes(32, 6)) + ", the manifest says " +
-                              sha256_hex(Bytes(32, 7)) + "; compile the program again");
+  EXPECT_EQ(load_error(), path("decode.txn") + ": SHA-256 is " + sha256_hex(Bytes(32, 6)) +
+                              ", the manifest says " + sha256_hex(Bytes(32, 7)) +
+                              "; compile the program again");
   ASSERT_TRUE(write_file(path("decode.txn"), Bytes(31, 7)).ok());
-  EXPECT_EQ(load_error(), path("decode.txn") + ": has 31 bytes, the manifest says 32; compile the program again");
+  EXPECT_EQ(load_error(),
+            path("decode.txn") + ": has 31 bytes, the manifest says 32; compile the program again");
   std::filesystem::remove(path("config.xclbin"));
   EXPECT_NE(load_error().find(path("config.xclbin")), std::string::npos) << load_error();
   std::filesystem::remove(path("manifest.json"));
@@ -99,7 +101,8 @@ TEST_F(ProgramTest, ManifestErrorsNameTheManifest) {
   ASSERT_TRUE(save(small_program(), dir_).ok());
   const std::string text = "{\"format\": 2}";
   ASSERT_TRUE(write_file(path("manifest.json"), Bytes(text.begin(), text.end())).ok());
-  EXPECT_EQ(load_error(), path("manifest.json") + ": manifest: format is 2, expected 1; compile the program again");
+  EXPECT_EQ(load_error(),
+            path("manifest.json") + ": manifest: format is 2, expected 1; compile the program again");
 }
 
 TEST_F(ProgramTest, SaveRefusesWhatItCouldNotLoad) {
@@ -116,7 +119,8 @@ TEST_F(ProgramTest, SaveRefusesWhatItCouldNotLoad) {
   EXPECT_EQ(refusal(p), "program: stream name \"decode\" is not a plain file name or is there twice");
   p = small_program();
   p.streams[0].patches[0].offset = 30;
-  EXPECT_EQ(refusal(p), "program: stream decode: patch \"position\" at byte 30 is not a word of its 32 bytes");
+  EXPECT_EQ(refusal(p),
+            "program: stream decode: patch \"position\" at byte 30 is not a word of its 32 bytes");
   p = small_program();
   p.weight_layout[1].size = 37;
   EXPECT_EQ(refusal(p), "program: weight blk.0.wk lies outside the blob of 100 bytes");
@@ -158,7 +162,8 @@ TEST(Manifest, ErrorTexts) {
     Result<Manifest> manifest = read_manifest(Bytes(text.begin(), text.end()));
     return manifest.ok() ? std::string() : manifest.error().message;
   };
-  EXPECT_EQ(error("\"decode.txn\"", "\"../../x\""), "manifest: a file name holds characters that are not allowed");
+  EXPECT_EQ(error("\"decode.txn\"", "\"../../x\""),
+            "manifest: a file name holds characters that are not allowed");
   EXPECT_EQ(error("\"decode.txn\"", "\"\""), "manifest: a file name holds characters that are not allowed");
   EXPECT_EQ(error("\"offset\": 16", "\"offset\": 18446744073709551612"),
             "manifest: decode.txn: patch at byte 18446744073709551612 is not a word of 32 bytes");
