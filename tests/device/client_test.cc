@@ -346,8 +346,8 @@ TEST_F(ClientTest, HeapGrowsForMuchCode) {
   ready();
   Bytes big = loopback_stream(4, 4);
   std::vector<Code> codes;
-  // 40 MiB each: four of them need three chunks.
-  big.resize(40 << 20);
+  // 24 MiB each: four of them need a second chunk.
+  big.resize(24 << 20);
   store_le<u32>(big.data() + 12, static_cast<u32>(big.size()));
   for (int i = 0; i < 4; ++i) {
     auto code = client_->load_stream(big);
