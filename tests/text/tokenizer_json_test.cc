@@ -37,7 +37,8 @@ std::string error_of(const std::string& json) {
 std::string split_pre(const std::string& pattern) {
   return R"("pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":")" +
          pattern +
-         R"("},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]})";
+         R"("},"behavior":"Isolated","invert":false},)"
+         R"({"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]})";
 }
 
 std::string llama_pattern(const std::string& digits) {

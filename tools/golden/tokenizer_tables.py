@@ -109,11 +109,11 @@ CORPUS = ["The model reads a text and cuts it into tokens; the tokens are number
           "    indented\n        twice\n\n\nthen nothing", "12345 678 90 2026", "\U0001f600 \U0001f601 \U0001f600", "a  b   c    d"] * 4
 
 
-def tiny_bpe():
+def tiny_bpe(vocab=520):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = byte_level(True)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=520, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
+    trainer = trainers.BpeTrainer(vocab_size=vocab, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
                                   special_tokens=special(["<|endoftext|>", "<|im_start|>", "<|im_end|>"]))
     tokenizer.train_from_iterator(CORPUS, trainer)
     return tokenizer
