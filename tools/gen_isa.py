@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-# Corrections to the vendor data: (file, row, column, replacement, reason). An entry without a row is an error.
+# Corrections to the vendor data: (file, row, column, replacement, reason). One without a row is an error.
 CORRECTIONS = []
 
 SLOTS = ["lda", "ldb", "alu", "mv", "st", "vec", "lng", "nop"]
@@ -660,12 +660,12 @@ class Writer:
 
     def classes(self):
         members, codes = self.pool("Reg", "kClassMembers"), self.pool("u16", "kClassCodes")
-        rows, first, of_code = [], [], []
+        rows, self.first, of_code = [], [], []
         for name, bits, table in self.t.classes.classes:
             ordered = sorted(table, key=lambda r: self.t.registers.names.index(r))
             rows.append(f'{{"{name}", {bits}, {members.span("Reg::" + r for r in ordered)}, '
                         f"{codes.span(table[r] for r in ordered)}}}")
-            first.append(f"{{{len(of_code)}}}")
+            self.first.append(len(of_code))
             by_code = {code: reg for reg, code in table.items()}
             of_code += ["Reg::" + by_code.get(code, "kNone") for code in range(1 << bits)]
         imms = [f'{{"{n}", {b}, {s}, {o}, {lo}, {hi}, {flag(sg)}}}'
@@ -673,7 +673,6 @@ class Writer:
         return (array("RegClass", "kRegClassRows", rows) + array("ImmClass", "kImmClassRows", imms) +
                 "extern constexpr std::span<const RegClass> kRegClasses{kRegClassRows};\n"
                 "extern constexpr std::span<const ImmClass> kImmClasses{kImmClassRows};\n\n" +
-                array("RegCodes", "kRegCodes", first, "extern constexpr ") +
                 array("Reg", "kRegOfCode", of_code, "extern constexpr "))
 
     def ops(self):
@@ -687,10 +686,10 @@ class Writer:
             infos.append(f'{{"{i.name}", "{i.mnemonic}", "{i.syntax}", {SLOT_ENUM[i.slot]}, {flags}, '
                          f'{operands.span(run)}, {i.outs}, {regs.span("Reg::" + r for r in i.defs)}, '
                          f'{regs.span("Reg::" + r for r in i.uses)}}}')
-            run = [f"{{{len(o.code)}, {{" + ", ".join(f"{{{p[0]}, {p[1]}, {p[2]}}}" for p in o.code) + "}}"
-                   for o in i.operands]
+            run = [f"{{{flag(o.is_reg)}, {self.first[o.cls] if o.is_reg else o.cls}, {{" +
+                   ", ".join(f"{{{p[0]}, {p[1]}, {p[2]}}}" for p in o.code) + "}}" for o in i.operands]
             span = codes.span(run).strip("{}").split(",")[0] or "nullptr"
-            encodings.append(f"{{{hex64(i.mask)}, {hex64(i.value)}, {span}}}")
+            encodings.append(f"{{{hex64(i.mask)}, {hex64(i.value)}, {span}, {len(i.operands)}}}")
             syntax.append(items.span(f'{{{n}, "{text}"}}' for n, text in i.items))
         return (array("InstrInfo", "kInstrInfo", infos, "extern constexpr ") +
                 array("Encoding", "kEncoding", encodings, "extern constexpr ") +

@@ -41,28 +41,24 @@ void put_field(Word128& word, int shift, u64 value) {
   if (shift != 0) word.hi |= value >> (64 - shift);
 }
 
+// An absent piece has no bits, so that both are always taken: no branch to mispredict.
 u64 gather(u64 word, const OperandCode& code) {
-  u64 value = 0;
-  for (int i = 0; i < code.pieces; ++i) {
-    const tables::Piece& piece = code.piece[i];
-    value |= ((word >> piece.shift) & ((u64{1} << piece.bits) - 1)) << piece.to;
-  }
-  return value;
+  const auto part = [word](const tables::Piece& piece) {
+    return ((word >> piece.shift) & ((u64{1} << piece.bits) - 1)) << piece.to;
+  };
+  return part(code.piece[0]) | part(code.piece[1]);
 }
 
 u64 scatter(u64 value, const OperandCode& code) {
-  u64 word = 0;
-  for (int i = 0; i < code.pieces; ++i) {
-    const tables::Piece& piece = code.piece[i];
-    word |= ((value >> piece.to) & ((u64{1} << piece.bits) - 1)) << piece.shift;
-  }
-  return word;
+  const auto part = [value](const tables::Piece& piece) {
+    return ((value >> piece.to) & ((u64{1} << piece.bits) - 1)) << piece.shift;
+  };
+  return part(code.piece[0]) | part(code.piece[1]);
 }
 
 i64 immediate_value(const ImmClass& cls, u64 code) {
-  i64 value = static_cast<i64>(code);
-  if (cls.is_signed && (code >> (cls.bits - 1)) != 0) value -= i64{1} << cls.bits;
-  return value * cls.step + cls.offset;
+  const u64 sign = cls.is_signed ? u64{1} << (cls.bits - 1) : 0;
+  return static_cast<i64>((code ^ sign) - sign) * cls.step + cls.offset;
 }
 
 std::string hex(u64 value) {
@@ -90,18 +86,19 @@ constexpr const char* kSlotName[] = {"lda", "ldb", "alu", "mv", "st", "vec", "ln
 
 // Fills in the operands of op from the slot word; false when a register code is illegal.
 bool decode_operands(Op op, u64 word, Instr& instr) {
-  const InstrInfo& in = tables::kInstrInfo[static_cast<size_t>(op)];
   const Encoding& encoding = tables::kEncoding[static_cast<size_t>(op)];
-  const size_t count = in.operands.size();
-  for (size_t i = 0; i < count; ++i) {
-    const OperandInfo& operand = in.operands[i];
-    const u64 code = gather(word, encoding.operands[i]);
-    if (operand.kind == OperandKind::kReg) {
-      const Reg reg = tables::kRegOfCode[tables::kRegCodes[operand.cls].first + code];
-      if (reg == Reg::kNone) return false;
+  for (int i = 0; i < encoding.count; ++i) {
+    const OperandCode& operand = encoding.operands[i];
+    const u64 code = gather(word, operand);
+    if (operand.is_reg) {
+      const Reg reg = tables::kRegOfCode[operand.table + code];
+      if (reg == Reg::kNone) {
+        instr.operand = {};
+        return false;
+      }
       instr.operand[i] = static_cast<i64>(reg);
     } else {
-      instr.operand[i] = immediate_value(tables::kImmClasses[operand.cls], code);
+      instr.operand[i] = immediate_value(tables::kImmClasses[operand.table], code);
     }
   }
   instr.op = op;
@@ -213,7 +210,7 @@ Result<u64> encode_slot(const Instr& instr) {
     const OperandInfo& operand = in.operands[i];
     if (operand.has_field || instr.operand[i] == static_cast<i64>(Reg::kNone)) continue;
     const u64 code = gather(word, encoding.operands[i]);
-    const Reg implied = tables::kRegOfCode[tables::kRegCodes[operand.cls].first + code];
+    const Reg implied = tables::kRegOfCode[encoding.operands[i].table + code];
     if (static_cast<i64>(implied) != instr.operand[i]) {
       return fail(Code::kInvalidArgument, operand_text(in, i) + " must be " +
                                               std::string(reg_info(implied).name) +
@@ -221,6 +218,43 @@ Result<u64> encode_slot(const Instr& instr) {
     }
   }
   return word;
+}
+
+// bundle comes in zeroed.
+Result<void> decode_into(ByteSpan code, Bundle& bundle) {
+  if (code.size() < 2) {
+    return fail(Code::kCorrupt,
+                "bundle: " + std::to_string(code.size()) + " bytes left, at least 2 expected");
+  }
+  const int bytes = bundle_length(code[0]);
+  if (static_cast<size_t>(bytes) > code.size()) {
+    return fail(Code::kCorrupt, "bundle: first byte " + hex(code[0]) + " asks for " + std::to_string(bytes) +
+                                    " bytes, " + std::to_string(code.size()) + " are left");
+  }
+  u8 raw[16] = {};
+  std::memcpy(raw, code.data(), static_cast<size_t>(bytes));
+  const Word128 word{load_le<u64>(raw), load_le<u64>(raw + 8)};
+  const int index = find_format(word, bytes);
+  if (index < 0) {
+    return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) +
+                                    ": no bundle format of " + std::to_string(bytes) +
+                                    " bytes has these constant bits");
+  }
+  const Format& format = tables::kFormats[index];
+  bundle.bytes = static_cast<u8>(bytes);
+  bundle.format = static_cast<u8>(index);
+  bundle.count = format.count;
+  for (int i = 0; i < format.count; ++i) {
+    const tables::FormatSlot& place = format.slot[i];
+    const u64 slot_word = field(word, place.shift, tables::kSlotBits[static_cast<size_t>(place.slot)]);
+    if (!decode_slot(place.slot, slot_word, bundle.instr[i])) {
+      return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) + " (" +
+                                      std::string(format.name) + "): " + hex(slot_word) +
+                                      " is no instruction of slot " +
+                                      kSlotName[static_cast<size_t>(place.slot)]);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -256,40 +290,10 @@ int format_count() {
 }
 
 Result<Bundle> decode(ByteSpan code) {
-  if (code.size() < 2) {
-    return fail(Code::kCorrupt,
-                "bundle: " + std::to_string(code.size()) + " bytes left, at least 2 expected");
-  }
-  const int bytes = bundle_length(code[0]);
-  if (static_cast<size_t>(bytes) > code.size()) {
-    return fail(Code::kCorrupt, "bundle: first byte " + hex(code[0]) + " asks for " + std::to_string(bytes) +
-                                    " bytes, " + std::to_string(code.size()) + " are left");
-  }
-  u8 raw[16] = {};
-  std::memcpy(raw, code.data(), static_cast<size_t>(bytes));
-  const Word128 word{load_le<u64>(raw), load_le<u64>(raw + 8)};
-  const int index = find_format(word, bytes);
-  if (index < 0) {
-    return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) +
-                                    ": no bundle format of " + std::to_string(bytes) +
-                                    " bytes has these constant bits");
-  }
-  const Format& format = tables::kFormats[index];
-  Bundle bundle;
-  bundle.bytes = static_cast<u8>(bytes);
-  bundle.format = static_cast<u8>(index);
-  bundle.count = format.count;
-  for (int i = 0; i < format.count; ++i) {
-    const tables::FormatSlot& place = format.slot[i];
-    const u64 slot_word = field(word, place.shift, tables::kSlotBits[static_cast<size_t>(place.slot)]);
-    if (!decode_slot(place.slot, slot_word, bundle.instr[i])) {
-      return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) + " (" +
-                                      std::string(format.name) + "): " + hex(slot_word) +
-                                      " is no instruction of slot " +
-                                      kSlotName[static_cast<size_t>(place.slot)]);
-    }
-  }
-  return bundle;
+  Result<Bundle> result{Bundle{}};  // filled in place: a bundle is half a kilobyte
+  auto done = decode_into(code, *result);
+  if (!done.ok()) result = done.error();
+  return result;
 }
 
 Result<Bytes> encode(const Bundle& bundle) {

@@ -14,16 +14,19 @@ struct Piece {
   u8 shift, bits, to;
 };
 
-// Where an operand's code lies in the slot word. An operand without a field of its own repeats the pieces of
-// the operand that it follows; a register implied by the opcode has no piece (code 0).
+// Where an operand's code lies in the slot word, and what it means. An operand without a field of its own
+// repeats the pieces of the operand that it follows; a register implied by the opcode has code 0. Absent
+// pieces have no bits.
 struct OperandCode {
-  u8 pieces;
+  bool is_reg;
+  u16 table;  // register: kRegOfCode[table + code], kNone where the code is illegal; immediate: class
   Piece piece[2];
 };
 
 struct Encoding {
   u64 mask, value;              // fixed bits of the slot word
   const OperandCode* operands;  // as many as InstrInfo::operands
+  u8 count;
 };
 
 struct FormatSlot {
@@ -46,11 +49,6 @@ struct DecodeNode {
   u8 shift, bits;
   u16 count;
   u32 at;
-};
-
-// Register operands: kRegOfCode[first + code], kNone where the code is illegal.
-struct RegCodes {
-  u32 first;
 };
 
 // The timing of an op: kTimings[base], or by the groups of the registers of operands a and b: with `a` alone
@@ -81,7 +79,6 @@ extern const u16 kDecodeRoot[];  // by Slot: node index
 extern const DecodeNode kDecodeNodes[];
 extern const u16 kDecodeChildren[];
 extern const Op kDecodeLeaves[];
-extern const RegCodes kRegCodes[];  // by register class
 extern const Reg kRegOfCode[];
 extern const std::span<const Timing> kTimings;
 extern const TimingSelect kTimingSelect[];  // by Op

@@ -138,11 +138,11 @@ bool legal_in(Op op, u64 word) {
   for (size_t i = 0; i < in.operands.size(); ++i) {
     if (in.operands[i].kind != OperandKind::kReg) continue;
     u64 code = 0;
-    for (int k = 0; k < encoding.operands[i].pieces; ++k) {
+    for (int k = 0; k < 2; ++k) {
       const tables::Piece& piece = encoding.operands[i].piece[k];
       code |= (word >> piece.shift & ((u64{1} << piece.bits) - 1)) << piece.to;
     }
-    if (tables::kRegOfCode[tables::kRegCodes[in.operands[i].cls].first + code] == Reg::kNone) return false;
+    if (tables::kRegOfCode[encoding.operands[i].table + code] == Reg::kNone) return false;
   }
   return true;
 }
