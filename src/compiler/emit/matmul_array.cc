@@ -25,8 +25,16 @@ using arch::TileKind;
 constexpr int kBdA = 0, kBdB = 1, kBdC = 2;
 // Shim channels.
 constexpr int kWeightsChannel = 0, kActivationsChannel = 1, kResultsChannel = 0;
-// Shim BDs of a column.
-constexpr int kShimBdWeights = 0, kShimBdActivations = 2, kShimBdResults = 8;
+// Shim BDs of a column, in two sets: a product is queued while its predecessor still runs.
+constexpr int kBdSets = 2;
+constexpr int kActivationBds = 3;  // of a set: header unit, then the units of all tiles in tasks of at most 256 runs
+struct ShimBds {
+  int weights, activations, results;
+  explicit ShimBds(size_t run)
+      : weights(static_cast<int>(run % kBdSets)),
+        activations(kBdSets + static_cast<int>(run % kBdSets) * kActivationBds),
+        results(kBdSets + kBdSets * kActivationBds + static_cast<int>(run % kBdSets)) {}
+};
 
 // Collects configuration commands; the first error sticks.
 class ArrayWriter {
@@ -323,14 +331,14 @@ class StreamWriter {
   format::TxnWriter txn_;
 };
 
-Result<void> activations(StreamWriter& out, const MatmulConfig& config, const MatmulRun& run) {
+Result<void> activations(StreamWriter& out, const MatmulConfig& config, const MatmulRun& run, int first_bd) {
   const MatmulPass& pass = run.pass;
   const bool streamed = !pass.resident && run.layout.tiles > 1;
   if (streamed && run.repeat != 1) return fail(Code::kOutOfRange, "repeated products need resident activations");
   const u64 header = config.a_unit_bytes();
   for (int row = 0; row < kCoreRows; ++row) {
     StreamWriter::Transfer t{.col = row, .direction = Direction::kMm2s, .channel = kActivationsChannel,
-                             .bd = kShimBdActivations, .argument = kArgActivations,
+                             .bd = first_bd, .argument = kArgActivations,
                              .offset = run.activations + row * pass.a_row_bytes,
                              .bytes = static_cast<u64>(pass.a_row_bytes)};
     if (!streamed) {
@@ -343,8 +351,8 @@ Result<void> activations(StreamWriter& out, const MatmulConfig& config, const Ma
     TRY(out.transfer(t));
     t.offset += header;
     t.bytes = pass.a_row_bytes - header;
-    for (i64 left = run.layout.tiles, bd = kShimBdActivations + 1; left > 0; left -= t.repeat, ++bd) {
-      if (bd == kShimBdResults) return fail(Code::kOutOfRange, "product has too many tiles for one stream");
+    for (i64 left = run.layout.tiles, bd = first_bd + 1; left > 0; left -= t.repeat, ++bd) {
+      if (bd == first_bd + kActivationBds) return fail(Code::kOutOfRange, "product has too many tiles for one stream");
       t.bd = static_cast<int>(bd);
       t.repeat = std::min<i64>(left, arch::kMaxRepeat);
       TRY(out.transfer(t));
@@ -357,20 +365,23 @@ Result<void> activations(StreamWriter& out, const MatmulConfig& config, const Ma
 
 Result<Bytes> matmul_stream(const MatmulConfig& config, std::span<const MatmulRun> runs) {
   StreamWriter out;
-  for (const MatmulRun& run : runs) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const MatmulRun& run = runs[i];
+    const ShimBds bds(i);
     const u64 weights = run.layout.column_bytes * run.repeat;
     const u64 results = run.pass.c_column_bytes * run.repeat;
     for (int col = 0; col < kColumns; ++col) {
-      TRY(out.transfer({.col = col, .direction = Direction::kS2mm, .channel = kResultsChannel, .bd = kShimBdResults,
+      TRY(out.transfer({.col = col, .direction = Direction::kS2mm, .channel = kResultsChannel, .bd = bds.results,
                         .argument = kArgResults, .offset = run.results + col * results, .bytes = results, .token = true}));
     }
-    TRY(activations(out, config, run));
+    TRY(activations(out, config, run, bds.activations));
     for (int col = 0; col < kColumns; ++col) {
-      TRY(out.transfer({.col = col, .direction = Direction::kMm2s, .channel = kWeightsChannel, .bd = kShimBdWeights,
+      TRY(out.transfer({.col = col, .direction = Direction::kMm2s, .channel = kWeightsChannel, .bd = bds.weights,
                         .argument = kArgWeights, .offset = run.weights + col * weights, .bytes = weights}));
     }
-    out.wait_results();
+    if (i > 0) out.wait_results();
   }
+  if (!runs.empty()) out.wait_results();
   return out.finish();
 }
 

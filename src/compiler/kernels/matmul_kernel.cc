@@ -6,7 +6,7 @@
 // consume nine 64-byte lines and leave the position at 0).
 #include "compiler/kernels/matmul_kernel.h"
 
-#include <functional>
+#include <vector>
 
 #include "compiler/emit/matmul_array.h"
 #include "compiler/kernels/gelu.h"
@@ -68,7 +68,7 @@ class MatmulKernel {
   void multiply_bfp16(VReg a, VReg b);
   void multiply_int8(VReg a, VReg b);
   void store_sums();
-  void gelu_sums();
+  void gelu_unit();
   void drop_idle_result();
 
   const MatmulConfig& config_;
@@ -165,7 +165,8 @@ void MatmulKernel::store_sums() {
   }
 }
 
-// Eight k-steps per turn, so that fills and pops come out even. Every pop and fill may use either load port.
+// Straight code for the whole chunk: a few hundred bundles that the scheduler packs to about one matrix operation each.
+// Every pop and fill may use either load port.
 void MatmulKernel::multiply_bfp16(VReg a, VReg b) {
   const VReg p0 = b_.fixed(Reg::p0), p1 = b_.fixed(Reg::p1);
   copy(p0, a);
@@ -185,40 +186,35 @@ void MatmulKernel::multiply_bfp16(VReg a, VReg b) {
   const auto mac = [&](VReg sum, VReg x, VReg y) {
     b_.emit(Op::VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX, {sum, sum, x, y, control_});
   };
-  b_.loop(static_cast<u32>(config_.kc / kFillPops), [&] {
-    for (int k = 0; k < kFillPops; ++k) {
-      const VReg a_high = pop(0);
-      const VReg a_low = config_.parts == 2 ? pop(0) : VReg{};
-      std::vector<VReg> b_high(sums_.size()), b_low(sums_.size());
-      for (size_t n = 0; n < sums_.size(); ++n) {
-        b_high[n] = pop(1);
-        if (config_.parts == 2) b_low[n] = pop(1);
-      }
-      if (config_.parts == 2) {  // small terms first
-        for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_low, b_high[n]);
-        for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_high, b_low[n]);
-      }
-      for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_high, b_high[n]);
+  for (int k = 0; k < config_.kc; ++k) {
+    const VReg a_high = pop(0);
+    const VReg a_low = config_.parts == 2 ? pop(0) : VReg{};
+    std::vector<VReg> b_high(sums_.size()), b_low(sums_.size());
+    for (size_t n = 0; n < sums_.size(); ++n) {
+      b_high[n] = pop(1);
+      if (config_.parts == 2) b_low[n] = pop(1);
     }
-  }, {.trip_multiple_of = 1, .min_trip = 1, .disjoint_iterations = true, .name = "k"});
+    if (config_.parts == 2) {  // small terms first
+      for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_low, b_high[n]);
+      for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_high, b_low[n]);
+    }
+    for (size_t n = 0; n < sums_.size(); ++n) mac(sums_[n], a_high, b_high[n]);
+  }
 }
 
 void MatmulKernel::multiply_int8(VReg a, VReg b) {
   const VReg pa = b_.vreg(RegKind::kP, "pa"), pb = b_.vreg(RegKind::kP, "pb");
   copy(pa, a);
   copy(pb, b);
-  constexpr int kUnroll = 4;
-  b_.loop(static_cast<u32>(config_.kc / kUnroll), [&] {
-    for (int k = 0; k < kUnroll; ++k) {
-      const VReg left = b_.vreg(RegKind::kX, "a");
-      b_.emit_any({Op::VLDA_dmx_lda_x_pstm_nrm_imm, Op::VLDB_dmx_ldb_x_pstm_nrm_imm}, {left, pa, 64}, kMemA);
-      for (const VReg& sum : sums_) {
-        const VReg right = b_.vreg(RegKind::kX, "b");
-        b_.emit_any({Op::VLDA_dmx_lda_x_pstm_nrm_imm, Op::VLDB_dmx_ldb_x_pstm_nrm_imm}, {right, pb, 64}, kMemB);
-        b_.emit(Op::VMAC_vmul_cm_core_X_X, {sum, sum, left, right, control_});
-      }
+  for (int k = 0; k < config_.kc; ++k) {
+    const VReg left = b_.vreg(RegKind::kX, "a");
+    b_.emit_any({Op::VLDA_dmx_lda_x_pstm_nrm_imm, Op::VLDB_dmx_ldb_x_pstm_nrm_imm}, {left, pa, 64}, kMemA);
+    for (const VReg& sum : sums_) {
+      const VReg right = b_.vreg(RegKind::kX, "b");
+      b_.emit_any({Op::VLDA_dmx_lda_x_pstm_nrm_imm, Op::VLDB_dmx_ldb_x_pstm_nrm_imm}, {right, pb, 64}, kMemB);
+      b_.emit(Op::VMAC_vmul_cm_core_X_X, {sum, sum, left, right, control_});
     }
-  }, {.trip_multiple_of = 1, .min_trip = 1, .disjoint_iterations = true, .name = "k"});
+  }
 }
 
 void MatmulKernel::multiply() {
@@ -229,10 +225,22 @@ void MatmulKernel::multiply() {
   }
 }
 
-// Applies GELU to the finished sums of a unit, one accumulator after the other.
-void MatmulKernel::gelu_sums() {
+// Applies GELU to a finished result unit in memory, one accumulator after the other.
+void MatmulKernel::gelu_unit() {
   const VReg control = immediate(kControlBf16);
-  for (const VReg& sum : sums_) emit_gelu(b_, sum, control);
+  const VReg in = b_.vreg(RegKind::kP, "in"), out = b_.vreg(RegKind::kP, "out");
+  copy(in, c_);
+  copy(out, c_);
+  for (int n = 0; n < config_.nc; ++n) {
+    const VReg x = b_.vreg(RegKind::kDm, "x");
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      b_.emit(Op::VLDA_dmx_lda_bm_pstm_nrm_imm, {sub(x, RegKind::kBm, quarter), in, 64}, kMemC);
+    }
+    emit_gelu(b_, x, control);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      b_.emit(Op::VST_dmx_sts_bm_pstm_nrm_imm, {sub(x, RegKind::kBm, quarter), out, 64}, kMemC);
+    }
+  }
 }
 
 // One row block of one weight chunk.
@@ -250,13 +258,13 @@ void MatmulKernel::row_block() {
   store_sums();
   b_.jump(stored);
   b_.bind(last);
-  if (config_.number == Number::kBfp16 && config_.bias) {
+  store_sums();
+  if (config_.bias) {
     const Label plain = b_.label("plain");
     b_.jump_if_zero(epilogue_, plain);
-    gelu_sums();
+    gelu_unit();
     b_.bind(plain);
   }
-  store_sums();
   release(kLockCFull, 1);
   b_.bind(stored);
   advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
