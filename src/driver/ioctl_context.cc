@@ -160,8 +160,7 @@ int destroy_hwctx(Device& device, ClientState& client, Lock& lock, DestroyHwctx&
   return 0;
 }
 
-void remove_context(Device& device, ClientState& client, Lock& lock,
-                    const std::shared_ptr<HwContext>& context) {
+void remove_context(Device& device, ClientState& client, Lock& lock, std::shared_ptr<HwContext> context) {
   client.contexts.erase(context->handle);  // no new submissions from here on
   device.done.wait_for(lock, kDestroyWait, [&] { return context->queue.empty(); });
   context->client = nullptr;

@@ -131,8 +131,7 @@ int get_array(Device& device, ClientState& client, uapi::GetArray& args);
 int set_state(Device& device, uapi::SetState& args);
 
 // Waits up to 2 s for the context's jobs, cancels the rest (ABORT) and removes it.
-void remove_context(Device& device, ClientState& client, Lock& lock,
-                    const std::shared_ptr<HwContext>& context);
+void remove_context(Device& device, ClientState& client, Lock& lock, std::shared_ptr<HwContext> context);
 // Allocates `size` bytes of the heap window: 0 or -errno.
 int create_dev_bo(Device& device, ClientState& client, u64 size, std::shared_ptr<Bo>* out);
 // Copies between the CPU's and the device's view of [at, at + size) of a mapped buffer, whole cache lines.
