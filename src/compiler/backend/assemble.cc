@@ -1,0 +1,99 @@
+// From builder to bytes: control flow, variables, pipelining, scheduling, registers, encoding, check. When registers run
+// out, the program is scheduled again with less freedom: straight code closer to the source order, loops with a larger ii.
+#include <algorithm>
+
+#include "compiler/backend/schedule.h"
+#include "compiler/backend/verify.h"
+
+namespace tegula::compiler {
+
+using namespace backend;
+
+namespace {
+
+// Code of the back end itself (counters of loops that were unrolled) may have become useless.
+void drop_dead_control(Function& fn) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    const auto live_in = live_in_cells(fn);
+    for (Block& block : fn.blocks) {
+      if (block.kernel) continue;
+      std::vector<bool> live(fn.cells);
+      for (int succ : block.succ) {
+        for (size_t c = 0; c < live.size(); ++c) live[c] = live[c] || live_in[static_cast<size_t>(succ)][c];
+      }
+      for (size_t i = block.insts.size(); i-- > 0;) {
+        Inst& inst = block.insts[i];
+        const bool pure = inst.source == kNoSource && inst.effect == Effect::kNone && !inst.store;
+        const bool used = std::any_of(inst.access.begin(), inst.access.end(), [&](const Access& a) { return a.def && live[a.cell]; });
+        if (pure && !used) {
+          block.insts.erase(block.insts.begin() + static_cast<std::ptrdiff_t>(i));
+          changed = true;
+          continue;
+        }
+        for (const Access& a : inst.access) if (a.def) live[a.cell] = false;
+        for (const Access& a : inst.access) if (!a.def) live[a.cell] = true;
+      }
+    }
+  }
+}
+
+Result<CoreProgram> compile_once(Function fn, const ScheduleOptions& schedule, const Options& options, bool& out_of_registers) {
+  TRY(pipeline_loops(fn, schedule));
+  resolve_all(fn);
+  drop_dead_control(fn);
+  TRY(schedule_blocks(fn, schedule));
+  for (LoopStats& stats : fn.stats) {
+    for (const Block& block : fn.blocks) {
+      if (!stats.pipelined && block.loop >= 0 && fn.loops[static_cast<size_t>(block.loop)].options.name == stats.name) {
+        stats.ii = static_cast<u32>(block.length);
+      }
+    }
+  }
+  TRY_ASSIGN(Allocation allocation, allocate_registers(fn));
+  if (allocation.failure) {
+    out_of_registers = true;
+    return fail(Code::kOutOfRange, allocation.failure->message);
+  }
+  return encode_program(fn, allocation.regs, options);
+}
+
+// Attempts in order of falling freedom.
+std::vector<ScheduleOptions> attempts(const Function& fn) {
+  std::vector<ScheduleOptions> all;
+  for (int more = 0; more <= 8; more = more == 0 ? 1 : more * 2) {
+    for (int window : {1 << 20, 64, 24, 10, 4, 0}) {
+      ScheduleOptions options;
+      options.window = window;
+      options.ii_slack = more;
+      all.push_back(options);
+      if (window == 0 && fn.loops.empty()) return all;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<CoreProgram> assemble_program(Builder builder, const Options& options) {
+  Function& fn = builder.function();
+  if (fn.error) return *fn.error;
+  TRY(finish_control_flow(fn));
+  resolve_all(fn);
+  const Function source = fn;
+  TRY(split_variables(fn));
+  Error last = fail(Code::kInternal, "nothing was tried");
+  for (const ScheduleOptions& schedule : attempts(fn)) {
+    bool out_of_registers = false;
+    auto program = compile_once(fn, schedule, options, out_of_registers);
+    if (program.ok()) {
+      if (options.verify) TRY(verify_program(source, *program));
+      return program;
+    }
+    last = program.error();
+    if (!out_of_registers) break;
+  }
+  return last;
+}
+
+}  // namespace tegula::compiler
