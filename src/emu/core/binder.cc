@@ -96,8 +96,8 @@ bool Binder::add_address(const AddressOp& a, Uop* u) {
 
 bool Binder::add_address(Uop& u, u32 size, u32 align, bool write) {
   AddressOp a;
-  a.size = size;
-  a.align_mask = align - 1;
+  a.size = static_cast<u16>(size);
+  a.align_mask = static_cast<u8>(align - 1);
   a.write = write;
   if (form == Form::kSpill) {
     a.base = register_offset(isa::Reg::sp);
@@ -126,6 +126,21 @@ bool Binder::add_address(Uop& u, u32 size, u32 align, bool write) {
   }
   u.size = static_cast<u16>(size);
   return add_address(a, &u);
+}
+
+bool Binder::push_load(Uop& u, LoadStage load, u32 size, u32 align) {
+  u.load = load;
+  if (!add_address(u, size, align, false)) return false;
+  loads.push_back(u);
+  return true;
+}
+
+bool Binder::push_load(Uop& u, LoadStage load, const AddressOp& a) {
+  u.load = load;
+  u.size = a.size;
+  if (!add_address(a, &u)) return false;
+  loads.push_back(u);
+  return true;
 }
 
 u16 Binder::sign_register() const {

@@ -31,6 +31,10 @@ struct Binder {
   bool add_address(Uop& u, u32 size, u32 align, bool write);
   bool add_address(const AddressOp& a, Uop* u);
 
+  // A load: no operation of its own at issue; it starts with its address. load: nullptr for a plain copy.
+  bool push_load(Uop& u, LoadStage load, u32 size, u32 align);
+  bool push_load(Uop& u, LoadStage load, const AddressOp& a);
+
   // The sign register named by the opcode suffix: instruction names end in Sign0 / Sign1.
   u16 sign_register() const;
 
@@ -39,6 +43,7 @@ struct Binder {
   const isa::Timing& timing;
   Decoded& out;
   std::vector<Uop> uops;
+  std::vector<Uop> loads;
   std::string mnemonic;  // without .2d / .3d
   Form form = Form::kNone;
   int arg = 0;

@@ -10,7 +10,7 @@ constexpr u8 kLinkCycle = 4;  // lr is written at cycle 4
 
 void take_branch(Machine& m, u32 target) {
   if (m.branch_delay != 0) {
-    m.fault = "branch inside the delay bundles of another branch";
+    m.raise("branch inside the delay bundles of another branch");
     return;
   }
   m.branch_target = target;
@@ -89,7 +89,7 @@ bool bind_acquire(Binder& b) {
   s.value = b.offset("s1");
   if (b.has("s2")) s.condition = b.offset("s2");
   if (b.out.sync_count >= 3) return false;
-  b.out.sync[b.out.sync_count++] = s;
+  b.out.detail->sync[b.out.sync_count++] = s;
   return true;
 }
 

@@ -95,18 +95,14 @@ void run_ups(Machine& m, const Uop& u) {
   m.event_at(m.pipe + 1, finish_ups, u, buf, m.pipe);
 }
 
-void load_ups(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
+// Keeps the bytes until the operands of the conversion are read.
+void load_raw(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
   std::memcpy(buf + kRawAt, source, static_cast<u32>(u.imm));
   m.event_at(issue + 6, u.stage, u, buf, issue);
 }
 
-void run_load(Machine& m, const Uop& u) {
-  ++m.counters.loads;
-  m.load_from(u);
-}
-
 bool bind_ups(Binder& b) {
-  Uop u = b.make(b.info.load ? run_load : run_ups, "dst");
+  Uop u = b.make(run_ups, "dst");
   u.aux = static_cast<u8>(b.arg);
   u.imm = static_cast<i32>(b.bits("dst") / 8 / static_cast<u32>(b.arg));
   u.c = b.offset("su");
@@ -115,15 +111,13 @@ bool bind_ups(Binder& b) {
   u.x2 = register_offset(isa::Reg::crUPSMode);
   u.dst2 = register_offset(isa::Reg::srUPS_of);
   if (b.info.load) {
-    u.load = load_ups;
     u.stage = [](Machine& m, const Uop& v, u8* buf, u64 issue) {
       sample_ups(m, v, buf);
       m.event_at(issue + 7, finish_ups, v, buf, issue);
     };
-    if (!b.add_address(u, static_cast<u32>(u.imm), static_cast<u32>(u.imm), false)) return false;
-  } else {
-    u.a = b.offset("src");
+    return b.push_load(u, load_raw, static_cast<u32>(u.imm), static_cast<u32>(u.imm));
   }
+  u.a = b.offset("src");
   b.push(u);
   return true;
 }
@@ -161,16 +155,10 @@ bool bind_unpack(Binder& b) {
   u.x1 = register_offset(isa::Reg::crUnpackSize);
   u.stage = finish_unpack;
   if (b.info.load) {
-    u.run = run_load;
-    u.load = [](Machine& m, const Uop& v, const u8* source, u8* buf, u64 issue) {
-      std::memcpy(buf + kRawAt, source, static_cast<u32>(v.imm));
-      m.event_at(issue + 6, v.stage, v, buf, issue);
-    };
-    if (!b.add_address(u, static_cast<u32>(u.imm), static_cast<u32>(u.imm), false)) return false;
-  } else {
-    u.run = [](Machine& m, const Uop& v) { m.event_at(m.pipe + 6, v.stage, v, m.buffer(v.slot), m.pipe); };
-    u.a = b.offset("src");
+    return b.push_load(u, load_raw, static_cast<u32>(u.imm), static_cast<u32>(u.imm));
   }
+  u.run = [](Machine& m, const Uop& v) { m.event_at(m.pipe + 6, v.stage, v, m.buffer(v.slot), m.pipe); };
+  u.a = b.offset("src");
   b.push(u);
   return true;
 }
@@ -193,20 +181,18 @@ bool bind_fp32_of_bf16(Binder& b) {
   Uop u = b.make(nullptr, dst);
   u.imm = static_cast<i32>(b.bits(dst) / 32);  // lanes
   if (b.info.load) {
-    u.run = run_load;
-    u.load = [](Machine& m, const Uop& v, const u8* source, u8* buf, u64 issue) {
+    const LoadStage load = [](Machine& m, const Uop& v, const u8* source, u8* buf, u64 issue) {
       lanes::fp32_of_bf16(source, static_cast<u32>(v.imm), buf);
       m.commit_data(v, issue, buf);
     };
-    if (!b.add_address(u, static_cast<u32>(u.imm) * 2, static_cast<u32>(u.imm) * 2, false)) return false;
-  } else {
-    u.a = b.offset("src");
-    u.run = [](Machine& m, const Uop& v) {
-      u8* buf = m.buffer(v.slot);
-      lanes::fp32_of_bf16(m.regs + v.a, static_cast<u32>(v.imm), buf);
-      m.commit_mv(v, buf);
-    };
+    return b.push_load(u, load, static_cast<u32>(u.imm) * 2, static_cast<u32>(u.imm) * 2);
   }
+  u.a = b.offset("src");
+  u.run = [](Machine& m, const Uop& v) {
+    u8* buf = m.buffer(v.slot);
+    lanes::fp32_of_bf16(m.regs + v.a, static_cast<u32>(v.imm), buf);
+    m.commit_mv(v, buf);
+  };
   b.push(u);
   return true;
 }

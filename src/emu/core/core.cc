@@ -13,6 +13,13 @@ Machine::Machine() {
   off_lr = register_offset(isa::Reg::lr);
   off_core_id = register_offset(isa::Reg::CORE_ID);
   index_.assign(kCoreProgramBytes / 2, nullptr);
+  for (VecEntry& e : vec) {
+    e.args.s1 = e.s1;
+    e.args.s2 = e.s2;
+    e.args.e1 = e.e1;
+    e.args.e2 = e.e2;
+    e.args.out = e.result;
+  }
   reset_state();
 }
 
@@ -24,9 +31,7 @@ void Machine::reset_state() {
                              isa::Reg::vaddSign1}) {
     set<u32>(register_offset(reg), 1);
   }
-  for (CycleSlot& slot : ring) slot.commits = slot.events = slot.loads = slot.stores = 0;
-  vec_live = 0;
-  bypass_cycle = ~u64{0};
+  clear_pipeline();
   branch_delay = 0;
   current = nullptr;
   next_pc = 0;
@@ -36,6 +41,7 @@ void Machine::reset_state() {
   waiting = StopReason::kBudget;
   done = false;
   fault.clear();
+  attention = false;
   in_flight_.clear();
   defined_.clear();
 }
@@ -43,11 +49,16 @@ void Machine::reset_state() {
 void Machine::drop_program() {
   index_.assign(kCoreProgramBytes / 2, nullptr);
   bundles_.clear();
+  details_.clear();
   uops_.clear();
   current = nullptr;
   // Results in flight refer to micro-operations that are gone.
-  for (CycleSlot& slot : ring) slot.commits = slot.events = slot.loads = slot.stores = 0;
-  vec_live = 0;
+  clear_pipeline();
+}
+
+void Machine::clear_pipeline() {
+  for (CycleSlot& slot : ring) slot.commits = slot.events = slot.stores = 0;
+  vec_live = load_live = 0;
   bypass_cycle = ~u64{0};
 }
 
@@ -55,13 +66,14 @@ Decoded* Machine::lookup(u32 pc) {
   const bool inside = pc < kCoreProgramBytes && (pc & 1) == 0;
   if (inside && index_[pc / 2] != nullptr) return index_[pc / 2];
   Decoded& d = bundles_.emplace_back();
+  d.detail = &details_.emplace_back();
   if (inside) {
     predecode(program, pc, options.hazards || options.uninitialised, d, uops_);
     index_[pc / 2] = &d;
   } else {
     d.pc = pc;
     d.sync_count = 1;
-    d.fault = "program counter " + hex_text(pc) + " is outside the 16 KiB of program memory or odd";
+    d.detail->fault = "program counter " + hex_text(pc) + " is outside the 16 KiB of program memory or odd";
   }
   return &d;
 }
@@ -82,16 +94,17 @@ Stop Machine::make_fault(const std::string& text) const {
 
 // Finds the first synchronisation point of the bundle that has not been completed; false: stop there.
 bool Machine::next_sync(const Decoded& d, Stop& stop) {
-  if (!d.fault.empty()) {
-    stop = make_fault(d.fault);
+  if (!d.detail->fault.empty()) {
+    stop = make_fault(d.detail->fault);
     stop.pc = d.pc;
     return false;
   }
   for (u32 i = 0; i < d.sync_count; ++i) {
     if (sync_done & (1u << i)) continue;
     stop = make_stop(StopReason::kFault, &d);
-    if (fill_sync_stop(d.sync[i], stop)) return false;
+    if (fill_sync_stop(d.detail->sync[i], stop)) return false;
     sync_done |= static_cast<u8>(1u << i);
+    attention = true;
   }
   return true;
 }
@@ -141,6 +154,7 @@ void Machine::resume(u64 cycle) {
     counters.stall_cycles[static_cast<int>(waiting)] += cycle - time();
     stalled += cycle - time();
   }
+  attention = true;
   switch (waiting) {
     case StopReason::kNeighbour: neighbour_ok = true; break;
     case StopReason::kAcquire:

@@ -39,7 +39,7 @@ void Machine::note_hazard(const Hazard& hazard) {
 void Machine::diagnose(const Decoded& d) {
   if (defined_.empty()) defined_.assign(kRegisterBytes, false);
   std::erase_if(in_flight_, [&](const InFlight& f) { return f.issue + f.access.cycle <= pipe; });
-  for (const Access& read : d.reads) {
+  for (const Access& read : d.detail->reads) {
     for (const InFlight& f : in_flight_) {
       if (!options.hazards || !meet(read, f.access)) continue;
       const int needed = isa::min_distance({f.access.cycle, f.access.bypass}, {read.cycle, read.bypass});
@@ -57,7 +57,7 @@ void Machine::diagnose(const Decoded& d) {
       if (!defined) note_hazard({Hazard::Kind::kUninitialised, 0, d.pc, read.reg, 0, 1});
     }
   }
-  for (const Access& write : d.writes) {
+  for (const Access& write : d.detail->writes) {
     for (u32 i = write.offset; i < u32{write.offset} + write.bytes; ++i) defined_[i] = true;
     if (write.cycle > 1) in_flight_.push_back({write, pipe, d.pc});
   }

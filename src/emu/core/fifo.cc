@@ -10,14 +10,6 @@ namespace {
 
 constexpr u32 kBlocks = 8;
 
-// Memory form [E][m0..m7] x 8 to 64 mantissas and 8 exponents.
-void split_blocks(const u8* source, u8* out) {
-  for (u32 i = 0; i < kBlocks; ++i) {
-    store_le<u64>(out + 8 * i, load_le<u64>(source + 9 * i + 1));
-    out[64 + i] = source[9 * i];
-  }
-}
-
 void join_blocks(const u8* mantissas, const u8* exponents, u8* out) {
   for (u32 i = 0; i < kBlocks; ++i) {
     out[9 * i] = exponents[i];
@@ -44,11 +36,6 @@ bool bind_fill(Binder& b) {
   return b.add_address(a, nullptr);
 }
 
-void load_576(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
-  split_blocks(source, buf);
-  m.commit_data(u, issue, buf);
-}
-
 void load_544(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
   for (u32 i = 0; i < kBlocks / 2; ++i) {
     std::memcpy(buf + 16 * i, source + 17 * i + 1, 16);
@@ -57,31 +44,17 @@ void load_544(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
   m.commit_data(u, issue, buf);
 }
 
-void load_512(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
-  std::memcpy(buf, source, 64);
-  m.commit_data(u, issue, buf);
-}
-
 // arg: bits taken. Forms with a pointer update restart the alignment in a way that is not documented.
 bool bind_pop(Binder& b) {
   if (b.has("mod")) return false;
-  Uop u = b.make(
-      [](Machine& m, const Uop& v) {
-        ++m.counters.loads;
-        m.load_from(v);
-      },
-      "dst");
-  u.load = b.arg == 576 ? load_576 : b.arg == 544 ? load_544 : load_512;
-  u.size = static_cast<u16>(b.arg / 8);
+  Uop u = b.make(nullptr, "dst");
   AddressOp a;
   a.base = b.offset("ptr");
   a.index = a.position = b.offset("pos");
-  a.negate = ~u32{0};
-  a.size = u.size;
+  a.negate = true;
+  a.size = static_cast<u16>(b.arg / 8);
   a.update = Update::kPop;
-  if (!b.add_address(a, &u)) return false;
-  b.push(u);
-  return true;
+  return b.push_load(u, b.arg == 544 ? load_544 : nullptr, a);
 }
 
 // ---------------------------------------------------------------- store side

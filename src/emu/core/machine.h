@@ -32,41 +32,40 @@ enum class Kind : u8 { kNone, k32, k64, k128, k256, k512, k1024, k2048, kEx, kQx
 constexpr u8 kFlagReadsMvBypass = 1;
 constexpr u8 kFlagWritesBypass = 2;  // MV bypass of an mv-slot result, VEC bypass of a vec-slot result
 
-struct Uop {
+struct alignas(64) Uop {
   Handler run = nullptr;
   LoadStage load = nullptr;
-  Stage stage = nullptr;   // a step that samples operands late
-  Stage stage2 = nullptr;  // the step after that
+  Stage stage = nullptr;  // a step that samples operands late
   u16 dst = kNoRegister, dst2 = kNoRegister;
   u16 a = kZeroRegister, b = kZeroRegister, c = kZeroRegister, d = kZeroRegister;
   u16 x1 = kZeroRegister, x2 = kZeroRegister, x3 = kZeroRegister;  // control and status registers, third operands
-  u8 latency = 1, latency2 = 1;
+  u16 size = 0;  // bytes of memory
   i32 imm = 0;
   u32 mask = ~u32{0};
+  u8 latency = 1, latency2 = 1;
   Kind kind = Kind::kNone, kind2 = Kind::kNone;
-  u8 slot = 0;    // index of the scratch ring
-  u8 mem = 0;     // index of the bundle's address
-  u8 aux = 0;     // variant of the handler
+  u8 slot = 0;  // index of the scratch ring
+  u8 mem = 0;   // index of the bundle's address
+  u8 aux = 0;   // variant of the handler
   u8 flags = 0;
-  u16 size = 0;   // bytes of memory
 };
+static_assert(sizeof(Uop) == 64);
 
 // How a memory instruction or pointer addition forms its address and updates its pointer. Computed for all of a bundle
 // before any of its slots takes effect.
 enum class Update : u8 { kNone, kLinear, k2D, k3D, kFill, kPop, kPush };
 
 struct AddressOp {
+  i32 imm = 0, update_imm = 0;
   u16 base = kZeroRegister, index = kZeroRegister;
-  i32 imm = 0;
-  u32 negate = 0;            // ~0: subtract the index
-  u32 align_mask = 0;
-  u32 size = 0;              // 0: no memory access
+  u16 update_index = kZeroRegister, position = kZeroRegister;
+  u16 size = 0;  // 0: no memory access
   Update update = Update::kNone;
+  bool negate = false;  // subtract the index
+  u8 align_mask = 0;
+  u8 generator = 0;  // d register of 2D / 3D
   bool write = false;
-  u16 update_index = kZeroRegister;
-  i32 update_imm = 0;
-  u8 generator = 0;          // d register of 2D / 3D
-  u16 position = kZeroRegister;
+  u8 load = 0;  // 1 + index, behind the bundle's operations, of the load that starts here; 0: none
 };
 
 enum class SyncKind : u8 {
@@ -91,33 +90,42 @@ struct Access {
   isa::Bypass bypass;
 };
 
-// One bundle, ready to execute.
-struct Decoded {
-  u32 pc = 0, next_pc = 0;
-  Decoded* next = nullptr;
-  const Uop* uops = nullptr;
-  u8 uop_count = 0, address_count = 0, sync_count = 0, flags = 0;
-  AddressOp address[3];
+// What is needed of a bundle only now and then.
+struct DecodedDetail {
   SyncOp sync[3];
-  std::string fault;           // not empty: stop here
+  std::string fault;                  // not empty: stop here
   std::vector<Access> reads, writes;  // only for diagnosis
 };
 
+// One bundle, ready to execute.
+struct alignas(64) Decoded {
+  const Uop* uops = nullptr;
+  Decoded* next = nullptr;
+  DecodedDetail* detail = nullptr;
+  u32 pc = 0, next_pc = 0;
+  u8 uop_count = 0, address_count = 0, sync_count = 0, flags = 0;
+  AddressOp address[3];
+};
+static_assert(sizeof(Decoded) == 128);
+
 struct Commit {
-  u16 dst, dst2;
-  Kind kind;
   union {
     u64 value;
     const u8* data;
   };
+  u16 dst, dst2;
+  Kind kind;
 };
+static_assert(sizeof(Commit) == 16);
 
-struct LoadEntry {
-  const Uop* uop;
+// A load on its way from issue to its result, in a ring by issue cycle. Loads without a function of their own keep their
+// bytes here and are copied to the register when visible; the others queue their results themselves.
+struct alignas(64) LoadEntry {
+  u8 data[96];
   const u8* source;
-  u8* buf;
-  u64 issue;
+  const Uop* uop;
 };
+constexpr int kLoadsPerBundle = 3;
 
 struct StoreEntry {
   u8* target;
@@ -133,25 +141,27 @@ struct EventEntry {
 };
 
 constexpr u32 kRing = 16;  // longer than any latency
-constexpr int kCommitsPerCycle = 40, kLoadsPerCycle = 4, kStoresPerCycle = 8, kEventsPerCycle = 24;
+constexpr int kCommitsPerCycle = 40, kStoresPerCycle = 8, kEventsPerCycle = 24;
 
-struct CycleSlot {
-  u8 commits = 0, events = 0, loads = 0, stores = 0;
+// An odd number of cache lines, so that the hot starts of the sixteen slots do not compete for the same cache sets.
+struct alignas(64) CycleSlot {
+  u8 commits = 0, events = 0, stores = 0;
   Commit commit[kCommitsPerCycle];
-  EventEntry event[kEventsPerCycle];
-  LoadEntry load[kLoadsPerCycle];
   StoreEntry store[kStoresPerCycle];
+  EventEntry event[kEventsPerCycle];
+  u8 padding[64];
 };
+static_assert(sizeof(CycleSlot) / 64 % 2 == 1);
 
 struct alignas(64) VecEntry {
   u8 result[256];
   u8 s1[128], s2[128];
-  u8 cascade[64];
   u8 e1[16], e2[16];
+  MacArgs args;  // points into this entry
   MacFn fn;
   const Uop* uop;
-  u32 conf;
   int cascade_position;  // -1: none
+  u8 cascade[64];
 };
 constexpr u32 kVecRing = 8;
 
@@ -175,8 +185,11 @@ class Machine {
   }
   u32 r(u16 offset) const { return get<u32>(offset); }
 
-  // 256 bytes of result, 64 of raw input and 64 of parameters that live until the operation of this slot retires.
-  u8* buffer(u8 slot) { return buffers + (static_cast<u32>(slot) * kRing + (pipe & (kRing - 1))) * kBufferBytes; }
+  // 256 bytes of result, 64 of raw input, 64 of parameters and a snapshot of a neighbour's memory, that live until the operation of this slot retires.
+  u8* buffer(u8 slot) { return buffer_at(slot, pipe); }
+  u8* buffer_at(u8 slot, u64 issue) {
+    return buffers + (static_cast<u32>(slot) * kRing + (issue & (kRing - 1))) * kBufferBytes;
+  }
 
   void commit(u64 issue, u8 latency, const Commit& entry) {
     CycleSlot& at = ring[(issue + latency) & (kRing - 1)];
@@ -211,16 +224,6 @@ class Machine {
   void event_at(u64 cycle, Stage stage, const Uop& u, u8* buf, u64 issue) {
     CycleSlot& at = ring[cycle & (kRing - 1)];
     if (at.events < kEventsPerCycle) at.event[at.events++] = {stage, &u, buf, issue};
-  }
-  // Queues a memory read at pipeline cycle 5; a neighbour's memory is read at once.
-  void load_from(const Uop& u) {
-    u8* buf = buffer(u.slot);
-    if (eager[u.mem]) {
-      u.load(*this, u, memory_of[u.mem], buf, pipe);
-      return;
-    }
-    CycleSlot& at = ring[(pipe + 4) & (kRing - 1)];
-    if (at.loads < kLoadsPerCycle) at.load[at.loads++] = {&u, memory_of[u.mem], buf, pipe};
   }
   void store_to(u8* target, bool now, u64 cycle, const u8* data, u32 size) {
     if (now) {
@@ -273,10 +276,20 @@ class Machine {
   CoreOptions options;
   std::vector<Hazard> hazards;
   std::string fault;  // set by a handler: stop after this bundle
+  bool attention = false;  // something to look at after this bundle: fault, completed synchronisation
 
-  static constexpr u32 kBufferBytes = 384;
+  void raise(std::string text) {
+    fault = std::move(text);
+    attention = true;
+  }
+
+  static constexpr u32 kBufferBytes = 576;  // an odd number of cache lines
+  static constexpr u32 kSnapshotAt = 384;
   static constexpr u32 kBufferSlots = 6;
   CycleSlot ring[kRing];
+  LoadEntry loads[kRing][kLoadsPerBundle];
+  u8 load_count[kRing] = {};
+  u32 load_live = 0;  // bit i: loads issued i cycles ago
   alignas(64) u8 buffers[kBufferSlots * kRing * kBufferBytes];
 
   Decoded* current = nullptr;
@@ -294,10 +307,14 @@ class Machine {
   bool issue(const Decoded& d, Stop& stop);
   void begin_cycle();
   void end_cycle();
+  void finish_loads(u64 issue);
+  void access_loads(u64 issue);
+  void clear_pipeline();
   void vec_stage4(VecEntry& entry, u64 issue);
   void apply(const Commit& entry);
   bool form_addresses(const Decoded& d, Stop& stop);
   bool slow_address(const Decoded& d, int k, u32 address, Stop& stop);
+  const u8* snapshot(const LoadEntry& e);
   void form_update(const AddressOp& a, int k);
   void finish_addresses(const Decoded& d);
   void write_update(const AddressOp& a, int k);
@@ -322,10 +339,12 @@ class Machine {
 
   std::vector<Decoded*> index_;  // by pc / 2
   std::deque<Decoded> bundles_;
+  std::deque<DecodedDetail> details_;
   std::deque<std::vector<Uop>> uops_;
 };
 
 // Decodes the bundle at pc. What cannot be executed comes back as a bundle with a fault text.
+// out.detail must be set.
 void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::deque<std::vector<Uop>>& uops);
 
 }  // namespace tegula::emu

@@ -18,25 +18,30 @@ void issue_vec(Machine& m, const Uop& u) {
   e.cascade_position = -1;
   if (u.mask != 0) {
     e.fn = u.mask == 1 ? mac_clear : mac_copy;
-    e.conf = 0;
+    e.args.conf = 0;
+    e.args.negate_product = e.args.negate_acc1 = e.args.negate_acc2 = false;
     ++m.counters.accumulator_ops;
     return;
   }
   const MacUnit unit = static_cast<MacUnit>(u.mem);
   const bool product = (u.aux & kProduct) != 0;
-  e.conf = m.r(u.x1);
+  const u32 conf = m.r(u.x1);
   MacCache& cache = m.mac_cache[u.mem * 2 + product];
-  if (cache.conf != e.conf || cache.fn == nullptr) [[unlikely]] {
+  if (cache.conf != conf || cache.fn == nullptr) [[unlikely]] {
     std::string why;
-    cache.fn = select_mac(e.conf, unit, product, why);
-    cache.conf = e.conf;
+    cache.fn = select_mac(conf, unit, product, why);
+    cache.conf = conf;
     if (cache.fn == nullptr) {
-      m.fault = why;
+      m.raise(why);
       m.vec_live &= ~1u;
       return;
     }
   }
   e.fn = cache.fn;
+  e.args.conf = conf;
+  e.args.negate_product = ((u.aux & kNegateProduct) != 0) != conf_sub_mul(conf);
+  e.args.negate_acc1 = ((u.aux & kNegateAcc1) != 0) != conf_sub_acc1(conf);
+  e.args.negate_acc2 = ((u.aux & kNegateAcc2) != 0) != conf_sub_acc2(conf);
   if (u.x2 != kZeroRegister) {
     e.cascade_position = static_cast<int>(m.r(u.x2) & 3);
     std::memcpy(e.cascade, m.cascade_word, 64);
@@ -48,6 +53,8 @@ void issue_vec(Machine& m, const Uop& u) {
   }
   ++m.counters.matrix_ops;
   const u32 s1_bytes = static_cast<u32>(u.imm) & 0xFFFF, s2_bytes = static_cast<u32>(u.imm) >> 16;
+  e.args.s1_bytes = static_cast<u16>(s1_bytes);
+  e.args.s2_bytes = static_cast<u16>(s2_bytes);
   std::memcpy(e.s1, m.regs + u.a, 64);
   if (s1_bytes > 64) std::memcpy(e.s1 + 64, m.regs + u.a + 64, 64);
   std::memcpy(e.s2, m.regs + u.b, 64);
@@ -92,7 +99,7 @@ bool bind_vec(Binder& b) {
     SyncOp s{SyncKind::kCascadeRead};
     s.condition = register_offset(isa::Reg::crSCDEn);
     if (b.out.sync_count >= 3) return false;
-    b.out.sync[b.out.sync_count++] = s;
+    b.out.detail->sync[b.out.sync_count++] = s;
     u.x2 = b.offset(position);
     if (b.has("r_out")) u.dst2 = u.x2;
   }

@@ -12,54 +12,28 @@ constexpr u8 kLateSource = 7;  // a partial-word store reads its data here
 
 // ---------------------------------------------------------------- loads
 
-void run_load(Machine& m, const Uop& u) {
-  ++m.counters.loads;
-  m.load_from(u);
-}
-
 template <typename T>
 void load_scalar(Machine& m, const Uop& u, const u8* source, u8*, u64 issue) {
   m.commit_value(issue, u.latency, u.dst, Kind::k32, static_cast<u32>(load_le<T>(source)) & u.mask);
 }
 
-template <u32 size>
-void load_bytes(Machine& m, const Uop& u, const u8* source, u8* buf, u64 issue) {
-  std::memcpy(buf, source, size);
-  m.commit_data(u, issue, buf);
-}
-
 bool bind_load(Binder& b) {
-  Uop u = b.make(run_load, "dst");
-  switch (u.kind) {
-    case Kind::k32: u.load = load_scalar<u32>; break;
-    case Kind::k128: u.load = load_bytes<16>; break;
-    case Kind::k256: u.load = load_bytes<32>; break;
-    case Kind::k512: u.load = load_bytes<64>; break;
-    default: return false;
-  }
+  Uop u = b.make(nullptr, "dst");
   const u32 size = bytes_of(u.kind);
-  if (!b.add_address(u, size, size, false)) return false;
-  b.push(u);
-  return true;
+  return size <= 64 && b.push_load(u, nullptr, size, size);
 }
 
 template <typename T>
 bool bind_small_load(Binder& b) {
-  Uop u = b.make(run_load, "dst");
-  u.load = load_scalar<T>;
-  if (!b.add_address(u, sizeof(T), sizeof(T), false)) return false;
-  b.push(u);
-  return true;
+  Uop u = b.make(nullptr, "dst");
+  return b.push_load(u, load_scalar<T>, sizeof(T), sizeof(T));
 }
 
 // 128 bits into the low half of a w register; the upper half keeps its value. Assumption: not documented.
 bool bind_load_128(Binder& b) {
-  Uop u = b.make(run_load, "dst");
+  Uop u = b.make(nullptr, "dst");
   u.kind = Kind::k128;
-  u.load = load_bytes<16>;
-  if (!b.add_address(u, 16, 16, false)) return false;
-  b.push(u);
-  return true;
+  return b.push_load(u, nullptr, 16, 16);
 }
 
 // ---------------------------------------------------------------- stores
@@ -140,7 +114,7 @@ bool bind_lookup(Binder& b) {
           const u32 window = address >> 16;
           const u8* memory = window == kOwnWindow ? m.own : window >= 4 && window < 7 ? m.neighbour[window] : nullptr;
           if (memory == nullptr || (address & 0xFFFF) > kCoreDataBytes - 8) {
-            m.fault = "table look-up at " + hex_text(address) + " is outside data memory";
+            m.raise("table look-up at " + hex_text(address) + " is outside data memory");
             return;
           }
           store_le<const u8*>(buf + 64 + 8 * i, memory + (address & 0xFFFF));

@@ -111,7 +111,7 @@ const ShuffleTable& shuffle_table() {
 
 bool shuffle(Machine& m, u32 mode, const u8* both, u8* out) {
   if (mode >= kModes) {
-    m.fault = "vshuffle mode " + std::to_string(mode) + " is not known (0..55 are)";
+    m.raise("vshuffle mode " + std::to_string(mode) + " is not known (0..55 are)");
     return false;
   }
   const auto& source = shuffle_table()[mode];
@@ -139,7 +139,7 @@ void run_shuffle_ex(Machine& m, const Uop& u) {
   std::memcpy(e + 8, m.regs + e_of_x(u.b), 8);
   const u32 e_mode = (mode >> 8) & 15;
   if (e_mode >= kExponentModes) {
-    m.fault = "vshuffle exponent mode " + std::to_string(e_mode) + " is not known (0..11 are)";
+    m.raise("vshuffle exponent mode " + std::to_string(e_mode) + " is not known (0..11 are)");
     return;
   }
   if (!shuffle(m, mode & 0xFF, both, buf)) return;
@@ -196,7 +196,7 @@ bool bind_shift_align(Binder& b) {
       [](Machine& m, const Uop& v) {
         const u32 k = m.r(v.d) & 7;
         if (k > 4) {
-          m.fault = "vshift.align pre-shift " + std::to_string(k) + " is not known (0..4 are)";
+          m.raise("vshift.align pre-shift " + std::to_string(k) + " is not known (0..4 are)");
           return;
         }
         u8* buf = m.buffer(v.slot);

@@ -120,7 +120,7 @@ void collect_accesses(const isa::Instr& instr, Decoded& out) {
     for (const isa::RegPart& part : isa::reg_info(reg).parts) {
       Access a{reg, part_offset(part), static_cast<u16>((part.bits + 7) / 8), when.cycle, when.bypass};
       if (a.cycle == 0) a.cycle = 1;
-      (write ? out.writes : out.reads).push_back(a);
+      (write ? out.detail->writes : out.detail->reads).push_back(a);
     }
   };
   for (size_t i = 0; i < info.operands.size(); ++i) {
@@ -142,7 +142,8 @@ std::string bytes_text(const u8* program, u32 pc, u32 count) {
   return out;
 }
 
-bool bind_slot(const isa::Instr& instr, Decoded& out, BoundSlot& slot, std::string& why) {
+bool bind_slot(const isa::Instr& instr, Decoded& out, BoundSlot& slot, std::vector<Uop>& loads,
+               std::string& why) {
   const isa::InstrInfo& info = isa::info(instr.op);
   const Family* family = find_family(info);
   if (family == nullptr) {
@@ -158,6 +159,10 @@ bool bind_slot(const isa::Instr& instr, Decoded& out, BoundSlot& slot, std::stri
   }
   collect_ranges(binder, slot);
   slot.uops = std::move(binder.uops);
+  for (const Uop& load : binder.loads) {
+    loads.push_back(load);
+    out.address[load.mem].load = static_cast<u8>(loads.size());
+  }
   return true;
 }
 
@@ -166,7 +171,7 @@ bool bind_slot(const isa::Instr& instr, Decoded& out, BoundSlot& slot, std::stri
 void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::deque<std::vector<Uop>>& uops) {
   out.pc = pc;
   const auto refuse = [&](const std::string& why, u32 bytes) {
-    out.fault = why + " at program address " + hex_text(pc) + ", bytes " + bytes_text(program, pc, bytes);
+    out.detail->fault = why + " at program address " + hex_text(pc) + ", bytes " + bytes_text(program, pc, bytes);
     out.sync_count = 1;
     out.uop_count = 0;
     out.address_count = 0;
@@ -178,19 +183,21 @@ void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::dequ
   }
   out.next_pc = pc + bundle->bytes;
   std::vector<BoundSlot> slots;
+  std::vector<Uop> loads;
   for (int i = 0; i < bundle->count && i < kMaxSlots; ++i) {
     BoundSlot slot;
     std::string why;
-    if (!bind_slot(bundle->instr[i], out, slot, why)) {
+    if (!bind_slot(bundle->instr[i], out, slot, loads, why)) {
       refuse(why, bundle->bytes);
       return;
     }
     if (!slot.uops.empty()) slots.push_back(std::move(slot));
     if (diagnose) collect_accesses(bundle->instr[i], out);
   }
-  uops.push_back(order_slots(slots));
-  out.uops = uops.back().data();
-  out.uop_count = static_cast<u8>(uops.back().size());
+  std::vector<Uop>& ordered = uops.emplace_back(order_slots(slots));
+  out.uop_count = static_cast<u8>(ordered.size());
+  ordered.insert(ordered.end(), loads.begin(), loads.end());
+  out.uops = ordered.data();
 }
 
 bool core_implements(isa::Op op) {
@@ -207,6 +214,8 @@ bool core_implements(isa::Op op) {
     }
   }
   Decoded scratch;
+  DecodedDetail detail;
+  scratch.detail = &detail;
   Binder binder(instr, scratch);
   binder.arg = family->arg;
   return family->bind(binder);

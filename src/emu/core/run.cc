@@ -49,20 +49,9 @@ void Machine::apply(const Commit& c) {
   }
 }
 
-void Machine::vec_stage4(VecEntry& entry, u64 issue) {
+// Fourth cycle of a vec-slot operation: the accumulators are read and the result is computed.
+inline void Machine::vec_stage4(VecEntry& entry, u64 issue) {
   const Uop& u = *entry.uop;
-  MacArgs args;
-  args.s1 = entry.s1;
-  args.s2 = entry.s2;
-  args.e1 = entry.e1;
-  args.e2 = entry.e2;
-  args.out = entry.result;
-  args.conf = entry.conf;
-  args.s1_bytes = u.imm & 0xFFFF;
-  args.s2_bytes = static_cast<u16>(static_cast<u32>(u.imm) >> 16);
-  args.negate_product = ((u.aux & 2) != 0) != conf_sub_mul(entry.conf);
-  args.negate_acc1 = ((u.aux & 4) != 0) != conf_sub_acc1(entry.conf);
-  args.negate_acc2 = ((u.aux & 8) != 0) != conf_sub_acc2(entry.conf);
   // VEC bypass: the result that becomes visible next cycle (issued two bundles earlier) is seen already.
   const VecEntry* ahead = nullptr;
   if (vec_live & (1u << 5)) {
@@ -72,22 +61,70 @@ void Machine::vec_stage4(VecEntry& entry, u64 issue) {
   const auto source = [&](u16 offset) {
     return ahead != nullptr && ahead->uop->dst == offset ? ahead->result : static_cast<const u8*>(regs + offset);
   };
-  if (u.c != kNoRegister && !conf_zero_acc(entry.conf)) args.acc1 = source(u.c);
+  entry.args.acc1 = u.c != kNoRegister && !conf_zero_acc(entry.args.conf) ? source(u.c) : nullptr;
+  entry.args.acc2 = u.d != kNoRegister ? source(u.d) : nullptr;
   u8 expanded[256];
-  if (entry.cascade_position >= 0) {
+  if (entry.cascade_position >= 0) [[unlikely]] {
     std::memset(expanded, 0, sizeof expanded);
     std::memcpy(expanded + 64 * (entry.cascade_position & 3), entry.cascade, 64);
-    args.acc2 = expanded;
-  } else if (u.d != kNoRegister) {
-    args.acc2 = source(u.d);
+    entry.args.acc2 = expanded;
   }
-  entry.fn(args);
+  entry.fn(entry.args);
 }
 
-void Machine::begin_cycle() {
+// Copies finished loads to their registers.
+inline void Machine::finish_loads(u64 issue) {
+  const u64 latency = pipe - issue;
+  const u32 slot = issue & (kRing - 1);
+  for (u32 i = 0; i < load_count[slot]; ++i) {
+    const LoadEntry& e = loads[slot][i];
+    const Uop& u = *e.uop;
+    if (u.load != nullptr || u.latency != latency) continue;
+    u8* to = regs + u.dst;
+    switch (u.kind) {
+      case Kind::k512: std::memcpy(to, e.data, 64); break;
+      case Kind::kEx:
+        std::memcpy(to, e.data, 64);
+        std::memcpy(regs + u.dst2, e.data + 64, 8);
+        break;
+      case Kind::k32: store_le<u32>(to, load_le<u32>(e.data) & u.mask); break;
+      case Kind::k256: std::memcpy(to, e.data, 32); break;
+      default: std::memcpy(to, e.data, 16); break;
+    }
+  }
+}
+
+// Memory cycle of the loads issued four cycles ago.
+inline void Machine::access_loads(u64 issue) {
+  const u32 slot = issue & (kRing - 1);
+  for (u32 i = 0; i < load_count[slot]; ++i) {
+    LoadEntry& e = loads[slot][i];
+    const Uop& u = *e.uop;
+    if (u.load != nullptr) {
+      u.load(*this, u, e.source, buffer_at(u.slot, issue), issue);
+      continue;
+    }
+    switch (u.kind) {
+      case Kind::k512: std::memcpy(e.data, e.source, 64); break;
+      case Kind::kEx:  // eight blocks of an exponent and eight mantissas
+        for (u32 b = 0; b < 8; ++b) {
+          store_le<u64>(e.data + 8 * b, load_le<u64>(e.source + 9 * b + 1));
+          e.data[64 + b] = e.source[9 * b];
+        }
+        break;
+      case Kind::k32: std::memcpy(e.data, e.source, 4); break;
+      case Kind::k256: std::memcpy(e.data, e.source, 32); break;
+      default: std::memcpy(e.data, e.source, 16); break;
+    }
+  }
+}
+
+inline void Machine::begin_cycle() {
   CycleSlot& at = ring[pipe & (kRing - 1)];
   for (u32 i = 0; i < at.commits; ++i) apply(at.commit[i]);
   at.commits = 0;
+  if (load_live & (1u << 7)) finish_loads(pipe - 7);
+  if (load_live & (1u << 8)) finish_loads(pipe - 8);
   if (vec_live & (1u << 6)) {
     const VecEntry& e = vec[(pipe - 6) & (kVecRing - 1)];
     std::memcpy(regs + e.uop->dst, e.result, 256);
@@ -99,15 +136,13 @@ void Machine::begin_cycle() {
   if (vec_live & (1u << 3)) vec_stage4(vec[(pipe - 3) & (kVecRing - 1)], pipe - 3);
 }
 
-void Machine::end_cycle() {
+inline void Machine::end_cycle() {
   CycleSlot& at = ring[pipe & (kRing - 1)];
-  for (u32 i = 0; i < at.loads; ++i) {
-    const LoadEntry& load = at.load[i];
-    load.uop->load(*this, *load.uop, load.source, load.buf, load.issue);
-  }
+  if (load_live & (1u << 4)) access_loads(pipe - 4);
   for (u32 i = 0; i < at.stores; ++i) copy_bytes(at.store[i].target, at.store[i].data, at.store[i].size);
-  at.loads = at.stores = 0;
+  at.stores = 0;
   vec_live = (vec_live << 1) & 0x7F;
+  load_live = (load_live << 1) & 0x1FF;
   ++pipe;
 }
 
@@ -208,35 +243,55 @@ bool Machine::slow_address(const Decoded& d, int k, u32 address, Stop& stop) {
   return true;
 }
 
-bool Machine::form_addresses(const Decoded& d, Stop& stop) {
+inline bool Machine::form_addresses(const Decoded& d, Stop& stop) {
+  const u32 slot = pipe & (kRing - 1);
+  u32 started = 0;
   for (int k = 0; k < d.address_count; ++k) {
     const AddressOp& a = d.address[k];
     if (a.size != 0) {
-      const u32 address = (r(a.base) + a.imm + ((r(a.index) ^ a.negate) - a.negate)) & kAddressMask;
+      const u32 index = r(a.index);
+      const u32 address = (r(a.base) + a.imm + (a.negate ? 0u - index : index)) & kAddressMask;
       const u32 offset = address - (kOwnWindow << 16);
       eager[k] = false;
-      if ((offset & a.align_mask) != 0 || offset > kCoreDataBytes - a.size) [[unlikely]] {
+      memory_of[k] = own + offset;
+      if ((offset & a.align_mask) != 0 || offset > kCoreDataBytes - u32{a.size}) [[unlikely]] {
         if (!slow_address(d, k, address, stop)) return false;
-      } else {
-        memory_of[k] = own + offset;
       }
-      if (a.update == Update::kPop && r(a.position) + 64 < a.size) [[unlikely]] {
-        stop = make_fault("load FIFO holds " + std::to_string(r(a.position)) + " bytes and one line, pop takes " +
-                          std::to_string(a.size));
-        stop.pc = d.pc;
-        return false;
+      if (a.load != 0) {
+        LoadEntry& e = loads[slot][started++];
+        e.source = memory_of[k];
+        e.uop = d.uops + d.uop_count + a.load - 1;
+        if (eager[k]) [[unlikely]] e.source = snapshot(e);
       }
     }
     if (a.update == Update::kLinear) {
       new_pointer[k] = (r(a.base) + a.update_imm + r(a.update_index)) & kAddressMask;
     } else if (a.update != Update::kNone) {
       form_update(a, k);
+      if (a.update == Update::kPop && static_cast<i32>(new_a[k]) < 0) [[unlikely]] {
+        stop = make_fault("load FIFO holds " + std::to_string(r(a.position)) + " bytes and one line, pop takes " +
+                          std::to_string(a.size));
+        stop.pc = d.pc;
+        return false;
+      }
     }
+  }
+  if (started != 0) {
+    load_count[slot] = static_cast<u8>(started);
+    load_live |= 1;
+    counters.loads += started;
   }
   return true;
 }
 
-void Machine::finish_addresses(const Decoded& d) {
+// A neighbour's memory is read when the bundle issues, while the array stands still for it.
+const u8* Machine::snapshot(const LoadEntry& e) {
+  u8* to = buffer(e.uop->slot) + kSnapshotAt;
+  std::memcpy(to, e.source, e.uop->size);
+  return to;
+}
+
+inline void Machine::finish_addresses(const Decoded& d) {
   for (int k = 0; k < d.address_count; ++k) {
     const AddressOp& a = d.address[k];
     if (a.update == Update::kLinear) {
@@ -303,12 +358,13 @@ bool Machine::issue(const Decoded& d, Stop& stop) {
 template <bool kDiagnose>
 Stop Machine::run_loop(u64 end) {
   const Decoded* d = current;
+  const u64 last = end - stalled;  // in cycles of the pipeline
   Stop stop;
   while (true) {
     if (d == nullptr) [[unlikely]] {
       d = lookup(next_pc);
     }
-    if (time() >= end) [[unlikely]] {
+    if (pipe >= last) [[unlikely]] {
       stop = make_stop(StopReason::kBudget, d);
       break;
     }
@@ -336,7 +392,8 @@ Stop Machine::run_loop(u64 end) {
       if (d->next == nullptr) [[unlikely]] const_cast<Decoded*>(d)->next = lookup(next_pc);
       d = d->next;
     }
-    if ((flags | sync_done | static_cast<u32>(neighbour_ok)) != 0 || !fault.empty()) [[unlikely]] {
+    if (flags != 0 || attention) [[unlikely]] {
+      attention = false;
       sync_done = 0;
       neighbour_ok = false;
       if (!fault.empty()) {

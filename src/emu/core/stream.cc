@@ -11,7 +11,7 @@ bool add_sync(Binder& b, const SyncOp& s) {
     b.error = "more than three synchronising operations in one bundle";
     return false;
   }
-  b.out.sync[b.out.sync_count++] = s;
+  b.out.detail->sync[b.out.sync_count++] = s;
   return true;
 }
 
