@@ -1,5 +1,5 @@
-// DMA of the array: buffer descriptors (BDs) as a struct with their register form per tile kind, and the offsets of
-// channel control, start queue and status registers.
+// DMA of the array: buffer descriptors (BDs) as a struct with their register form per tile kind, and the
+// offsets of channel control, start queue and status registers.
 #pragma once
 
 #include <array>
@@ -16,20 +16,21 @@ namespace tegula::arch {
 constexpr int kMaxBdWords = 8;
 using BdWords = std::array<u32, kMaxBdWords>;
 
-// One address dimension. wrap 0 means "never wraps", so that the dimensions above do not move. The last dimension
-// (D2 on core and shim, D3 on mem) has no wrap: it runs until the length is done.
+// One address dimension. wrap 0 means "never wraps", so that the dimensions above do not move. The last
+// dimension (D2 on core and shim, D3 on mem) has no wrap: it runs until the length is done.
 struct BdDimension {
   u32 step = 1;  // words, at least 1
   u32 wrap = 0;  // steps, 0 = never
   bool operator==(const BdDimension&) const = default;
 };
 
-// A BD in plain units: lengths and steps in 32-bit words as they are (registers hold steps minus 1), addresses in bytes.
-// Word k of a run is at address + 4 * (iteration_current*iteration_step + i0*step0 + i1*step1 + ...), i0 innermost.
+// A BD in plain units: lengths and steps in 32-bit words as they are (registers hold steps minus 1),
+// addresses in bytes. Word k of a run is at address + 4 * (iteration_current*iteration_step + i0*step0 +
+// i1*step1 + ...), i0 innermost.
 struct Bd {
-  u64 address = 0;  // bytes, multiple of 4. core: in the tile; mem: in the window of three tiles (kMemWindowOwn + x);
-                    // shim: 48-bit device address
-  u32 length = 0;   // words of one run
+  u64 address = 0;  // bytes, multiple of 4. core: in the tile; mem: in the window of three tiles
+                    // (kMemWindowOwn + x); shim: 48-bit device address
+  u32 length = 0;                     // words of one run
   std::array<BdDimension, 4> dims{};  // D3 on mem only
   u32 iteration_step = 1;             // words, added for each load of the BD
   u32 iteration_wrap = 1;             // loads until the iteration starts again, 1 = no iteration, up to 64
@@ -40,22 +41,22 @@ struct Bd {
   u8 next = 0;
   bool suppress_tlast = false;  // MM2S ends a packet with the last word unless set
 
-  bool acquire = false;       // off: no lock is waited for
-  u8 acquire_lock = 0;        // own lock; mem: in the window of three tiles (kMemLockOwn + x)
-  i8 acquire_value = 0;       // -n: wait for at least n and take n; >= 0: wait for equal
+  bool acquire = false;  // off: no lock is waited for
+  u8 acquire_lock = 0;   // own lock; mem: in the window of three tiles (kMemLockOwn + x)
+  i8 acquire_value = 0;  // -n: wait for at least n and take n; >= 0: wait for equal
   u8 release_lock = 0;
-  i8 release_value = 0;       // 0: no release
+  i8 release_value = 0;  // 0: no release
 
-  bool packet = false;        // MM2S puts a packet header in front
-  u8 packet_id = 0;           // 0..31
-  u8 packet_type = 0;         // 0..7
+  bool packet = false;  // MM2S puts a packet header in front
+  u8 packet_id = 0;     // 0..31
+  u8 packet_type = 0;   // 0..7
   u8 out_of_order_id = 0;
-  bool compress = false;      // core and mem
+  bool compress = false;  // core and mem
 
   std::array<u8, 3> pad_before{};  // mem, MM2S: D0 in words, D1 in rows, D2 in blocks
   std::array<u8, 3> pad_after{};
 
-  u8 burst = 0;               // shim: 0 = 64 B, 1 = 128 B, 2 = 256 B, 3 = 512 B
+  u8 burst = 0;  // shim: 0 = 64 B, 1 = 128 B, 2 = 256 B, 3 = 512 B
   u8 smid = 0;
   u8 ax_cache = 0;
   u8 ax_qos = 0;
@@ -64,18 +65,24 @@ struct Bd {
   bool operator==(const Bd&) const = default;
 };
 
-// The register words of a BD (core: 6, the last two are 0). Fails with kOutOfRange, naming the field, when a value does
-// not fit, and with kInvalidArgument when a field is set that this kind of tile has not.
+// The register words of a BD (core: 6, the last two are 0). Fails with kOutOfRange, naming the field, when a
+// value does not fit, and with kInvalidArgument when a field is set that this kind of tile has not.
 Result<BdWords> encode(TileKind kind, const Bd& bd);
 
-// Reads traits(kind).bd_words words; missing words count as 0. Never fails: every bit pattern means something.
+// Reads traits(kind).bd_words words; missing words count as 0. Never fails: every bit pattern means
+// something.
 Bd decode(TileKind kind, std::span<const u32> words);
 
-constexpr u32 bd_base(TileKind kind) { return kind == TileKind::kMem ? 0xA0000 : 0x1D000; }
+constexpr u32 bd_base(TileKind kind) {
+  return kind == TileKind::kMem ? 0xA0000 : 0x1D000;
+}
 constexpr u32 kBdStride = 0x20;  // bytes
-constexpr u32 bd_offset(TileKind kind, int bd) { return bd_base(kind) + static_cast<u32>(bd) * kBdStride; }
+constexpr u32 bd_offset(TileKind kind, int bd) {
+  return bd_base(kind) + static_cast<u32>(bd) * kBdStride;
+}
 
-// Mem tile: even channels may only use BDs 0..23, odd channels only 24..47. Elsewhere any channel may use any BD.
+// Mem tile: even channels may only use BDs 0..23, odd channels only 24..47. Elsewhere any channel may use any
+// BD.
 constexpr bool bd_allowed(TileKind kind, int channel, int bd) {
   if (bd < 0 || bd >= traits(kind).bds) return false;
   return kind != TileKind::kMem || (channel % 2 == 0) == (bd < 24);
@@ -89,9 +96,12 @@ constexpr int kMaxRepeat = 256;
 constexpr u32 channel_base(TileKind kind, Direction direction) {
   const bool mm2s = direction == Direction::kMm2s;
   switch (kind) {
-    case TileKind::kShim: return mm2s ? 0x1D210 : 0x1D200;
-    case TileKind::kMem: return mm2s ? 0xA0630 : 0xA0600;
-    case TileKind::kCore: break;
+    case TileKind::kShim:
+      return mm2s ? 0x1D210 : 0x1D200;
+    case TileKind::kMem:
+      return mm2s ? 0xA0630 : 0xA0600;
+    case TileKind::kCore:
+      break;
   }
   return mm2s ? 0x1DE10 : 0x1DE00;
 }
@@ -103,7 +113,7 @@ constexpr u32 channel_queue(TileKind kind, Direction direction, int channel) {
 }
 constexpr u32 channel_status(TileKind kind, Direction direction, int channel) {
   const bool mm2s = direction == Direction::kMm2s;
-  const u32 base = kind == TileKind::kShim ? (mm2s ? 0x1D228 : 0x1D220)
+  const u32 base = kind == TileKind::kShim  ? (mm2s ? 0x1D228 : 0x1D220)
                    : kind == TileKind::kMem ? (mm2s ? 0xA0680 : 0xA0660)
                                             : (mm2s ? 0x1DF10 : 0x1DF00);
   return base + 4 * static_cast<u32>(channel);
@@ -132,7 +142,8 @@ constexpr Task decode_task(TileKind kind, u32 word) {
           static_cast<u16>(((word >> 16) & 0xFF) + 1), (word >> 31) != 0};
 }
 
-// Device addresses: the shim sees host memory at +2 GiB. Whoever patches a BD adds this to the buffer's device address.
+// Device addresses: the shim sees host memory at +2 GiB. Whoever patches a BD adds this to the buffer's
+// device address.
 constexpr u64 kDdrOffset = 0x80000000;
 constexpr u64 kDeviceAddressMask = (1ull << 48) - 1;
 

@@ -1,6 +1,6 @@
-// The XDNA2 (AIE2P) array as a grid of tiles: which kind stands where, what memory and how many DMA channels, BDs and
-// locks it has, and how a register address is made of column, row and offset. No file outside src/arch and src/emu
-// should need a number of these again.
+// The XDNA2 (AIE2P) array as a grid of tiles: which kind stands where, what memory and how many DMA channels,
+// BDs and locks it has, and how a register address is made of column, row and offset. No file outside
+// src/arch and src/emu should need a number of these again.
 #pragma once
 
 #include <compare>
@@ -22,8 +22,8 @@ constexpr int kCores = kColumns * kCoreRows;
 enum class TileKind : u8 { kShim, kMem, kCore };
 constexpr int kTileKinds = 3;
 
-// Direction of a DMA channel: S2MM writes memory from a stream, MM2S reads memory into a stream. The numbers are those
-// of the token-wait operation of the instruction stream.
+// Direction of a DMA channel: S2MM writes memory from a stream, MM2S reads memory into a stream. The numbers
+// are those of the token-wait operation of the instruction stream.
 enum class Direction : u8 { kS2mm = 0, kMm2s = 1 };
 
 constexpr TileKind tile_kind(int row) {
@@ -47,7 +47,9 @@ struct Tile {
 constexpr Tile tile_at(int index) {
   return {static_cast<u8>(index % kColumns), static_cast<u8>(index / kColumns)};
 }
-constexpr bool in_grid(int col, int row) { return col >= 0 && col < kColumns && row >= 0 && row < kRows; }
+constexpr bool in_grid(int col, int row) {
+  return col >= 0 && col < kColumns && row >= 0 && row < kRows;
+}
 
 // "shim (3,0)", "mem (3,1)", "core (3,4)".
 std::string tile_name(Tile tile);
@@ -61,7 +63,9 @@ constexpr u32 kOffsetMask = (1u << kRowShift) - 1;
 constexpr u32 tile_address(int col, int row, u32 offset) {
   return (static_cast<u32>(col) << kColumnShift) + (static_cast<u32>(row) << kRowShift) + offset;
 }
-constexpr u32 tile_address(Tile tile, u32 offset) { return tile_address(tile.col, tile.row, offset); }
+constexpr u32 tile_address(Tile tile, u32 offset) {
+  return tile_address(tile.col, tile.row, offset);
+}
 
 // An address taken apart. col and row may lie outside the grid: check with valid().
 struct Location {
@@ -100,9 +104,12 @@ struct TileTraits {
 
 constexpr TileTraits traits(TileKind kind) {
   switch (kind) {
-    case TileKind::kShim: return {0, 2, 16, 8, 3, 16};
-    case TileKind::kMem: return {kMemTileBytes, 6, 48, 8, 4, 64};
-    case TileKind::kCore: break;
+    case TileKind::kShim:
+      return {0, 2, 16, 8, 3, 16};
+    case TileKind::kMem:
+      return {kMemTileBytes, 6, 48, 8, 4, 64};
+    case TileKind::kCore:
+      break;
   }
   return {kCoreDataBytes, 2, 16, 6, 3, 16};
 }
@@ -141,8 +148,10 @@ constexpr u32 lock_base(TileKind kind) {
 constexpr u32 lock_offset(TileKind kind, int lock) {
   return lock_base(kind) + static_cast<u32>(lock) * kLockStride;
 }
-// Reading window + lock*0x400 + (acquire ? 0x200 : 0) + ((value & 0x7F) << 2) makes a request; bit 0 of the answer is
-// 1 if it worked.
-constexpr u32 lock_request_base(TileKind kind) { return kind == TileKind::kMem ? 0xD0000 : 0x40000; }
+// Reading window + lock*0x400 + (acquire ? 0x200 : 0) + ((value & 0x7F) << 2) makes a request; bit 0 of the
+// answer is 1 if it worked.
+constexpr u32 lock_request_base(TileKind kind) {
+  return kind == TileKind::kMem ? 0xD0000 : 0x40000;
+}
 
 }  // namespace tegula::arch

@@ -1,4 +1,5 @@
-// Register lookup in the generated table (tools/gen_arch.py makes arch/register_table.inc from registers-array.tsv).
+// Register lookup in the generated table (tools/gen_arch.py makes arch/register_table.inc from
+// registers-array.tsv).
 #include "arch/registers.h"
 
 #include <algorithm>
@@ -59,7 +60,8 @@ std::string register_name(TileKind kind, u32 offset) {
       continue;
     }
     u32 first = 0;
-    for (++i; pattern[i] >= '0' && pattern[i] <= '9'; ++i) first = first * 10 + static_cast<u32>(pattern[i] - '0');
+    for (++i; pattern[i] >= '0' && pattern[i] <= '9'; ++i)
+      first = first * 10 + static_cast<u32>(pattern[i] - '0');
     i = pattern.find('}', i);
     out += std::to_string(first + (range++ == 0 ? ref.index1 : ref.index2));
   }

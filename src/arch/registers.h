@@ -1,5 +1,5 @@
-// Names and fields of every documented register, generated from registers-array.tsv. For messages, the inspector and
-// the emulator's check that a written address exists at all.
+// Names and fields of every documented register, generated from registers-array.tsv. For messages, the
+// inspector and the emulator's check that a written address exists at all.
 #pragma once
 
 #include <span>
@@ -18,14 +18,15 @@ struct RegisterField {
   std::string_view meaning;
 };
 
-// One row group of the table: a register or a family of equal ones. Member (i, j) is at offset + i*stride1 + j*stride2.
+// One row group of the table: a register or a family of equal ones. Member (i, j) is at offset + i*stride1 +
+// j*stride2.
 struct RegisterFamily {
   std::string_view module;   // "core", "memory", "mem_tile", "noc", "pl"
   std::string_view pattern;  // "DMA_BD{0..15}_2"; a range for each index
   u32 offset;
   u16 count1, count2;
   u32 stride1, stride2;
-  u32 bytes;                 // of one member, 4 for most
+  u32 bytes;                              // of one member, 4 for most
   std::span<const RegisterField> fields;  // from the highest bit down
 };
 

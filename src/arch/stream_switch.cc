@@ -1,5 +1,5 @@
-// Port tables, links and wires of the stream switches. Source: Xilinx/aie-rt port tables (xaie2pgbl_reginit.c) and
-// connection rules (xaie_ss_aieml.c).
+// Port tables, links and wires of the stream switches. Source: Xilinx/aie-rt port tables
+// (xaie2pgbl_reginit.c) and connection rules (xaie_ss_aieml.c).
 #include "arch/stream_switch.h"
 
 #include <span>
@@ -68,16 +68,21 @@ int number_of(std::span<const PortRange> ranges, Port port) {
 }
 
 bool is_side(PortKind kind) {
-  return kind == PortKind::kSouth || kind == PortKind::kNorth || kind == PortKind::kEast || kind == PortKind::kWest;
+  return kind == PortKind::kSouth || kind == PortKind::kNorth || kind == PortKind::kEast ||
+         kind == PortKind::kWest;
 }
 
 bool core_wire(Port slave, Port master) {
   switch (slave.kind) {
-    case PortKind::kCore: return master.kind != PortKind::kCore;
-    case PortKind::kTileCtrl: return master.kind != PortKind::kTileCtrl && master.kind != PortKind::kDma;
+    case PortKind::kCore:
+      return master.kind != PortKind::kCore;
+    case PortKind::kTileCtrl:
+      return master.kind != PortKind::kTileCtrl && master.kind != PortKind::kDma;
     case PortKind::kTrace:
-      return master.kind == PortKind::kFifo || master.kind == PortKind::kSouth || master == Port{PortKind::kDma, 0};
-    default: return slave.kind != master.kind || slave.index == master.index;
+      return master.kind == PortKind::kFifo || master.kind == PortKind::kSouth ||
+             master == Port{PortKind::kDma, 0};
+    default:
+      return slave.kind != master.kind || slave.index == master.index;
   }
 }
 
@@ -91,46 +96,80 @@ bool mem_wire(Port slave, Port master) {
     case PortKind::kSouth:
       return master.kind == PortKind::kDma || master.kind == PortKind::kTileCtrl ||
              (vertical && master.index == slave.index);
-    case PortKind::kTileCtrl: return vertical || master == Port{PortKind::kDma, 5};
-    case PortKind::kTrace: return master.kind == PortKind::kSouth || master == Port{PortKind::kDma, 5};
-    default: return false;
+    case PortKind::kTileCtrl:
+      return vertical || master == Port{PortKind::kDma, 5};
+    case PortKind::kTrace:
+      return master.kind == PortKind::kSouth || master == Port{PortKind::kDma, 5};
+    default:
+      return false;
   }
 }
 
 bool shim_wire(Port slave, Port master) {
   switch (slave.kind) {
-    case PortKind::kTileCtrl: return master.kind != PortKind::kTileCtrl;
+    case PortKind::kTileCtrl:
+      return master.kind != PortKind::kTileCtrl;
     case PortKind::kTrace:
       return master.kind == PortKind::kFifo || master.kind == PortKind::kSouth ||
              master == Port{PortKind::kWest, 0} || master == Port{PortKind::kEast, 0};
     case PortKind::kSouth:
-    case PortKind::kFifo: return true;
-    default: return !is_side(slave.kind) || slave.kind != master.kind || slave.index == master.index;
+    case PortKind::kFifo:
+      return true;
+    default:
+      return !is_side(slave.kind) || slave.kind != master.kind || slave.index == master.index;
   }
 }
 
 }  // namespace
 
-int master_count(TileKind kind) { return count_of(masters_of(kind)); }
-int slave_count(TileKind kind) { return count_of(slaves_of(kind)); }
-Port master_port(TileKind kind, int number) { return port_of(masters_of(kind), number); }
-Port slave_port(TileKind kind, int number) { return port_of(slaves_of(kind), number); }
-int master_number(TileKind kind, Port port) { return number_of(masters_of(kind), port); }
-int slave_number(TileKind kind, Port port) { return number_of(slaves_of(kind), port); }
+int master_count(TileKind kind) {
+  return count_of(masters_of(kind));
+}
+int slave_count(TileKind kind) {
+  return count_of(slaves_of(kind));
+}
+Port master_port(TileKind kind, int number) {
+  return port_of(masters_of(kind), number);
+}
+Port slave_port(TileKind kind, int number) {
+  return port_of(slaves_of(kind), number);
+}
+int master_number(TileKind kind, Port port) {
+  return number_of(masters_of(kind), port);
+}
+int slave_number(TileKind kind, Port port) {
+  return number_of(slaves_of(kind), port);
+}
 
 std::string port_name(Port port) {
   const char* name = "none";
   switch (port.kind) {
-    case PortKind::kNone: return "none";
-    case PortKind::kCore: return "Core";
-    case PortKind::kTileCtrl: return "TileCtrl";
-    case PortKind::kFifo: return "FIFO";
-    case PortKind::kDma: name = "DMA"; break;
-    case PortKind::kSouth: name = "South"; break;
-    case PortKind::kWest: name = "West"; break;
-    case PortKind::kNorth: name = "North"; break;
-    case PortKind::kEast: name = "East"; break;
-    case PortKind::kTrace: name = "Trace"; break;
+    case PortKind::kNone:
+      return "none";
+    case PortKind::kCore:
+      return "Core";
+    case PortKind::kTileCtrl:
+      return "TileCtrl";
+    case PortKind::kFifo:
+      return "FIFO";
+    case PortKind::kDma:
+      name = "DMA";
+      break;
+    case PortKind::kSouth:
+      name = "South";
+      break;
+    case PortKind::kWest:
+      name = "West";
+      break;
+    case PortKind::kNorth:
+      name = "North";
+      break;
+    case PortKind::kEast:
+      name = "East";
+      break;
+    case PortKind::kTrace:
+      name = "Trace";
+      break;
   }
   return name + std::to_string(port.index);
 }
@@ -141,11 +180,24 @@ Link link_of(Tile tile, int master) {
   int row = tile.row;
   PortKind entry = PortKind::kNone;
   switch (port.kind) {
-    case PortKind::kNorth: ++row; entry = PortKind::kSouth; break;
-    case PortKind::kSouth: --row; entry = PortKind::kNorth; break;
-    case PortKind::kEast: ++col; entry = PortKind::kWest; break;
-    case PortKind::kWest: --col; entry = PortKind::kEast; break;
-    default: return {};
+    case PortKind::kNorth:
+      ++row;
+      entry = PortKind::kSouth;
+      break;
+    case PortKind::kSouth:
+      --row;
+      entry = PortKind::kNorth;
+      break;
+    case PortKind::kEast:
+      ++col;
+      entry = PortKind::kWest;
+      break;
+    case PortKind::kWest:
+      --col;
+      entry = PortKind::kEast;
+      break;
+    default:
+      return {};
   }
   if (!in_grid(col, row)) return {};
   const Tile to{static_cast<u8>(col), static_cast<u8>(row)};

@@ -1,5 +1,5 @@
-// Stream switches: port numbers, configuration registers, links between tiles, and the shim's connection to its DMA.
-// A port number is the index used for the register address and for the circuit configuration value.
+// Stream switches: port numbers, configuration registers, links between tiles, and the shim's connection to
+// its DMA. A port number is the index used for the register address and for the circuit configuration value.
 #pragma once
 
 #include <string>
@@ -39,9 +39,11 @@ Port master_port(TileKind kind, int number);  // kNone outside the range
 Port slave_port(TileKind kind, int number);
 int master_number(TileKind kind, Port port);  // -1: no such port
 int slave_number(TileKind kind, Port port);
-std::string port_name(Port port);             // "North1", "DMA0", "TileCtrl"
+std::string port_name(Port port);  // "North1", "DMA0", "TileCtrl"
 
-constexpr u32 switch_base(TileKind kind) { return kind == TileKind::kMem ? 0xB0000 : 0x3F000; }
+constexpr u32 switch_base(TileKind kind) {
+  return kind == TileKind::kMem ? 0xB0000 : 0x3F000;
+}
 constexpr u32 master_offset(TileKind kind, int master) {
   return switch_base(kind) + 4 * static_cast<u32>(master);
 }
@@ -57,14 +59,20 @@ constexpr u32 slot_offset(TileKind kind, int slave, int slot) {
 constexpr u32 kPortEnable = 1u << 31;
 constexpr u32 kPortPacket = 1u << 30;
 
-constexpr u32 circuit_slave() { return kPortEnable; }
-constexpr u32 circuit_master(int slave) { return kPortEnable | static_cast<u32>(slave); }
-constexpr u32 packet_slave() { return kPortEnable | kPortPacket; }
+constexpr u32 circuit_slave() {
+  return kPortEnable;
+}
+constexpr u32 circuit_master(int slave) {
+  return kPortEnable | static_cast<u32>(slave);
+}
+constexpr u32 packet_slave() {
+  return kPortEnable | kPortPacket;
+}
 
 struct PacketMaster {
-  u8 arbiter = 0;       // 0..7
-  u8 select = 0;        // one bit per msel value 0..3
-  bool drop = false;    // remove the header word on the way out
+  u8 arbiter = 0;     // 0..7
+  u8 select = 0;      // one bit per msel value 0..3
+  bool drop = false;  // remove the header word on the way out
 };
 constexpr u32 packet_master(const PacketMaster& m) {
   return kPortEnable | kPortPacket | (m.drop ? 0x80u : 0u) | static_cast<u32>(m.select) << 3 | m.arbiter;
@@ -73,7 +81,8 @@ constexpr PacketMaster decode_packet_master(u32 word) {
   return {static_cast<u8>(word & 7), static_cast<u8>((word >> 3) & 0xF), (word & 0x80) != 0};
 }
 
-// A packet whose (id & mask) equals the slot's id goes to every master with this arbiter whose select has bit msel.
+// A packet whose (id & mask) equals the slot's id goes to every master with this arbiter whose select has bit
+// msel.
 struct PacketSlot {
   bool enable = true;
   u8 id = 0;
@@ -107,15 +116,17 @@ constexpr u32 packet_header(const PacketHeader& h) {
   return odd_parity(static_cast<u32>(h.col) << 21 | static_cast<u32>(h.row) << 16 |
                     static_cast<u32>(h.type & 7) << 12 | (h.id & 0x1Fu));
 }
-constexpr u8 packet_id_of(u32 header) { return static_cast<u8>(header & 0x1F); }
+constexpr u8 packet_id_of(u32 header) {
+  return static_cast<u8>(header & 0x1F);
+}
 
 // Second word of a control packet, which a tile takes at master TileCtrl.
 enum class ControlOp : u8 { kWrite = 0, kRead = 1, kWriteIncrement = 2, kBlockWrite = 3 };
 struct ControlHeader {
   u8 response_id = 0;  // 7 bits
   ControlOp op = ControlOp::kWrite;
-  u8 beats = 1;        // data words, 1..4
-  u32 offset = 0;      // tile offset, 20 bits
+  u8 beats = 1;    // data words, 1..4
+  u32 offset = 0;  // tile offset, 20 bits
 };
 constexpr u32 control_header(const ControlHeader& h) {
   return odd_parity(static_cast<u32>(h.response_id & 0x7F) << 24 | static_cast<u32>(h.op) << 22 |
@@ -126,7 +137,7 @@ constexpr ControlHeader decode_control_header(u32 word) {
           static_cast<u8>(((word >> 20) & 3) + 1), word & kOffsetMask};
 }
 
-constexpr u8 kTokenPacketId = 15;    // controller id that every public program gives the shim channels
+constexpr u8 kTokenPacketId = 15;  // controller id that every public program gives the shim channels
 constexpr u8 kTokenPacketType = 6;
 
 // ------------------------------------------------------------- links
@@ -136,7 +147,8 @@ struct Link {
   Tile tile;       // of the slave
   int slave = -1;  // its number there
 };
-// Where a master that points out of the tile leads. exists is false at the edge of the array and for local masters.
+// Where a master that points out of the tile leads. exists is false at the edge of the array and for local
+// masters.
 Link link_of(Tile tile, int master);
 
 // Whether the switch of this kind of tile has the wire from slave to master.
@@ -150,16 +162,32 @@ constexpr u32 kShimSelectPl = 0;
 constexpr u32 kShimSelectDma = 1;
 constexpr u32 kShimSelectNoc = 2;
 
-// Shim MM2S channel i enters the switch at slave South 3 (i = 0) or South 7 (i = 1); master South 2 and 3 lead to S2MM
-// 0 and 1; master South 0 leads to the controller (tokens).
-constexpr int shim_mm2s_south(int channel) { return channel == 0 ? 3 : 7; }
-constexpr int shim_s2mm_south(int channel) { return 2 + channel; }
+// Shim MM2S channel i enters the switch at slave South 3 (i = 0) or South 7 (i = 1); master South 2 and 3
+// lead to S2MM 0 and 1; master South 0 leads to the controller (tokens).
+constexpr int shim_mm2s_south(int channel) {
+  return channel == 0 ? 3 : 7;
+}
+constexpr int shim_s2mm_south(int channel) {
+  return 2 + channel;
+}
 constexpr int kShimTokenSouth = 0;
-constexpr int shim_mux_shift(int channel) { return channel == 0 ? 10 : 14; }   // 2-bit field of kShimMux
-constexpr int shim_demux_shift(int channel) { return channel == 0 ? 4 : 6; }   // of kShimDemux
-constexpr u32 shim_mux_mask(int channel) { return 3u << shim_mux_shift(channel); }
-constexpr u32 shim_demux_mask(int channel) { return 3u << shim_demux_shift(channel); }
-constexpr u32 shim_mux_value(int channel) { return kShimSelectDma << shim_mux_shift(channel); }
-constexpr u32 shim_demux_value(int channel) { return kShimSelectDma << shim_demux_shift(channel); }
+constexpr int shim_mux_shift(int channel) {
+  return channel == 0 ? 10 : 14;
+}  // 2-bit field of kShimMux
+constexpr int shim_demux_shift(int channel) {
+  return channel == 0 ? 4 : 6;
+}  // of kShimDemux
+constexpr u32 shim_mux_mask(int channel) {
+  return 3u << shim_mux_shift(channel);
+}
+constexpr u32 shim_demux_mask(int channel) {
+  return 3u << shim_demux_shift(channel);
+}
+constexpr u32 shim_mux_value(int channel) {
+  return kShimSelectDma << shim_mux_shift(channel);
+}
+constexpr u32 shim_demux_value(int channel) {
+  return kShimSelectDma << shim_demux_shift(channel);
+}
 
 }  // namespace tegula::arch

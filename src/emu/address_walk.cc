@@ -1,4 +1,5 @@
-// Address generation of a BD: dimensions are reduced to one run of consecutive words and up to four loops around it.
+// Address generation of a BD: dimensions are reduced to one run of consecutive words and up to four loops
+// around it.
 #include "emu/address_walk.h"
 
 namespace tegula::emu {
@@ -14,8 +15,8 @@ struct Dimension {
 // Highest offset that the first `length` words reach over dims[0..count-1].
 u64 highest(const Dimension* dims, int count, u64 last_index) {
   if (count == 0) return 0;
-  u64 inner = 1;       // words of one step of the outermost dimension
-  u64 full = 0;        // offset at the end of one complete inner block
+  u64 inner = 1;  // words of one step of the outermost dimension
+  u64 full = 0;   // offset at the end of one complete inner block
   for (int i = 0; i + 1 < count; ++i) {
     inner *= dims[i].count;
     full += (dims[i].count - 1) * dims[i].step;

@@ -1,5 +1,5 @@
-// Address generation of one BD run (array.md 4.3): the words of the transfer as runs of consecutive words. Offsets are
-// in words from the start address of the run, never negative because steps are unsigned.
+// Address generation of one BD run (array.md 4.3): the words of the transfer as runs of consecutive words.
+// Offsets are in words from the start address of the run, never negative because steps are unsigned.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@ class AddressWalk {
   // dimensions: how many of bd.dims count on this kind of tile. The iteration offset is not included.
   void start(const arch::Bd& bd, int dimensions);
 
-  u64 extent_words() const { return extent_; }           // highest offset of the whole run, plus 1
+  u64 extent_words() const { return extent_; }                     // highest offset of the whole run, plus 1
   bool contiguous(u64 words) const { return words <= run_left_; }  // the next words are consecutive
-  u64 offset() const { return offset_; }                 // of the next word
+  u64 offset() const { return offset_; }                           // of the next word
 
   // Calls use(offset, count) for each run of the next words, and moves past them.
   template <typename Use>

@@ -1,6 +1,6 @@
-// The emulated XDNA2 array: 48 tiles with memories, locks, DMA, stream switches and cores, and the controller that runs
-// instruction streams on them. State stays between runs, as on the device. Results, cycles and reports are the same
-// for any number of threads.
+// The emulated XDNA2 array: 48 tiles with memories, locks, DMA, stream switches and cores, and the controller
+// that runs instruction streams on them. State stays between runs, as on the device. Results, cycles and
+// reports are the same for any number of threads.
 #pragma once
 
 #include <array>
@@ -25,9 +25,10 @@ class Engine;
 class DdrMemory {
  public:
   virtual ~DdrMemory() = default;
-  // The bytes [device_address, device_address + bytes) if one mapped buffer holds all of them; otherwise an error that
-  // becomes a memory fault of the run. device_address is what the stream's argument base and offset give (the 2 GiB
-  // that the shim adds is already taken off). Called by one thread at a time; the pointer is used at once.
+  // The bytes [device_address, device_address + bytes) if one mapped buffer holds all of them; otherwise an
+  // error that becomes a memory fault of the run. device_address is what the stream's argument base and
+  // offset give (the 2 GiB that the shim adds is already taken off). Called by one thread at a time; the
+  // pointer is used at once.
   virtual Result<u8*> translate(u64 device_address, u64 bytes, bool write) = 0;
 };
 
@@ -35,22 +36,22 @@ class DdrMemory {
 struct TimelineEvent {
   enum class Kind : u8 { kTransfer, kCoreBusy, kCoreWait, kControllerOp };
   Kind kind = Kind::kTransfer;
-  arch::Tile tile;             // source tile of a transfer
+  arch::Tile tile;  // source tile of a transfer
   arch::Direction direction = arch::Direction::kMm2s;
   u8 channel = 0;
   u64 start = 0, end = 0;
-  u32 words = 0;               // kTransfer: words per destination; kControllerOp: opcode
+  u32 words = 0;  // kTransfer: words per destination; kControllerOp: opcode
 };
 
 struct RunOptions {
-  int threads = 0;                 // 0: min(2, hardware threads)
-  u64 max_cycles = 3'600'000'000;  // 2 s at 1.8 GHz, the driver's watchdog
+  int threads = 0;                                 // 0: min(2, hardware threads)
+  u64 max_cycles = 3'600'000'000;                  // 2 s at 1.8 GHz, the driver's watchdog
   std::vector<TimelineEvent>* timeline = nullptr;  // filled when not null
 };
 
 struct CoreReport {
   arch::Tile tile;
-  u64 cycles = 0;        // local time that passed in this run
+  u64 cycles = 0;  // local time that passed in this run
   u64 bundles = 0;
   u64 matrix_ops = 0;
   u64 stall_cycles = 0;  // waiting for locks, streams, neighbours
@@ -73,7 +74,7 @@ struct RunReport {
   u64 ddr_bytes_written = 0;
   u64 controller_ops = 0;
   std::array<u64, 256> ops_by_code{};
-  u64 events = 0;             // of the engine: a measure of the emulator's own work
+  u64 events = 0;  // of the engine: a measure of the emulator's own work
   u64 segments = 0;
   std::vector<CoreReport> cores;        // those that ran
   std::vector<ChannelReport> channels;  // those that moved words
@@ -95,10 +96,10 @@ const char* run_end_name(RunEnd end);
 
 struct RunResult {
   RunEnd end = RunEnd::kDone;
-  std::string message;         // one line, empty when done
-  u32 op_index = 0xFFFFFFFF;   // stream operation that failed or waited
-  arch::Tile tile;             // place of the fault
-  RunReport report;            // up to the failure
+  std::string message;        // one line, empty when done
+  u32 op_index = 0xFFFFFFFF;  // stream operation that failed or waited
+  arch::Tile tile;            // place of the fault
+  RunReport report;           // up to the failure
 
   bool ok() const { return end == RunEnd::kDone; }
 };
@@ -106,7 +107,8 @@ struct RunResult {
 // Makes the core of a tile. The default makes the real one; tests put scripted ones there.
 using CoreFactory = std::function<std::unique_ptr<CoreModel>(arch::Tile)>;
 
-// Data memory that nothing wrote holds this word: NaN as fp32 and as bf16, and a number nobody computes as an integer.
+// Data memory that nothing wrote holds this word: NaN as fp32 and as bf16, and a number nobody computes as an
+// integer.
 constexpr u32 kPoisonWord = 0x7FBADBAD;
 
 class Array {
@@ -120,8 +122,8 @@ class Array {
   // Everything as after power-on: poison in the memories, locks 0, nothing configured, cores in reset.
   void reset();
 
-  // Register and memory access by address (arch::tile_address). An address without a register is kNotFound and names
-  // tile, offset and value; a write that the tile refuses (full queue, invalid BD) is kDevice.
+  // Register and memory access by address (arch::tile_address). An address without a register is kNotFound
+  // and names tile, offset and value; a write that the tile refuses (full queue, invalid BD) is kDevice.
   Result<void> write32(u32 address, u32 value);
   Result<void> mask_write32(u32 address, u32 mask, u32 value);
   Result<void> block_write(u32 address, std::span<const u32> words);
@@ -130,8 +132,8 @@ class Array {
   // A configuration (the commands of a CDO). Stops at the first error.
   Result<void> apply(std::span<const arch::RegisterOp> ops);
 
-  // Executes an instruction stream (TXN) to its end. DDR patch argument i is argument_addresses[i]. After a result
-  // that is not ok the array must be reset before it is used again.
+  // Executes an instruction stream (TXN) to its end. DDR patch argument i is argument_addresses[i]. After a
+  // result that is not ok the array must be reset before it is used again.
   RunResult run_stream(ByteSpan stream, std::span<const u64> argument_addresses, DdrMemory& ddr,
                        const RunOptions& options = {});
 

@@ -1,5 +1,5 @@
-// A few threads that run the bursts of cores. Between bursts (about 10 us each) they spin for a moment before they
-// sleep. What a burst computes does not depend on which thread runs it.
+// A few threads that run the bursts of cores. Between bursts (about 10 us each) they spin for a moment before
+// they sleep. What a burst computes does not depend on which thread runs it.
 #pragma once
 
 #include <atomic>

@@ -77,8 +77,8 @@ bool Engine::take_tokens(const format::TxnTokenWait& wait) {
     const int row = wait.row + static_cast<int>(controller_.tokens_taken % rows);
     if (!arch::in_grid(col, row) || wait.channel >= arch::traits(arch::tile_kind(row)).channels) {
       fault(RunEnd::kStreamError, {},
-            "token wait for channel " + std::to_string(wait.channel) + " of tile (" + std::to_string(col) + "," +
-                std::to_string(row) + "), which does not exist");
+            "token wait for channel " + std::to_string(wait.channel) + " of tile (" + std::to_string(col) +
+                "," + std::to_string(row) + "), which does not exist");
       return false;
     }
     TileState& tile = at({static_cast<u8>(col), static_cast<u8>(row)});
@@ -100,22 +100,23 @@ bool Engine::poll(const format::TxnMaskPoll& op) {
     return false;
   }
   controller_.polling = (*value & op.mask) != op.value;
-  // If nothing else can happen the register will never change: no further event, so the run ends as a deadlock.
+  // If nothing else can happen the register will never change: no further event, so the run ends as a
+  // deadlock.
   if (controller_.polling && !(queue_.empty() && runnable_.empty())) {
     queue_.push(now_ + cost::kPollCycles, kControllerComponent, 0);
   }
   return !controller_.polling;
 }
 
-// Words 1 and 2 of a shim BD become the device address of a buffer: argument base + offset, replaced and not added.
+// Words 1 and 2 of a shim BD become the device address of a buffer: argument base + offset, replaced and not
+// added.
 bool Engine::patch(const format::TxnDdrPatch& op) {
   const arch::Location at_reg = arch::locate(static_cast<u32>(op.register_address));
   const u32 base = arch::bd_base(TileKind::kShim);
   const u32 end = arch::bd_offset(TileKind::kShim, arch::traits(TileKind::kShim).bds);
   if (!at_reg.valid() || at_reg.row != arch::kShimRow || at_reg.offset < base || at_reg.offset >= end ||
       (at_reg.offset - base) % arch::kBdStride != 4) {
-    fault(RunEnd::kStreamError, {},
-          "DDR patch of " + hex(op.register_address) + ": not word 1 of a shim BD");
+    fault(RunEnd::kStreamError, {}, "DDR patch of " + hex(op.register_address) + ": not word 1 of a shim BD");
     return false;
   }
   if (op.argument >= controller_.arguments.size()) {
@@ -124,7 +125,8 @@ bool Engine::patch(const format::TxnDdrPatch& op) {
               std::to_string(controller_.arguments.size()));
     return false;
   }
-  const u64 address = (controller_.arguments[op.argument] + op.offset + arch::kDdrOffset) & arch::kDeviceAddressMask;
+  const u64 address =
+      (controller_.arguments[op.argument] + op.offset + arch::kDdrOffset) & arch::kDeviceAddressMask;
   TileState& tile = at(at_reg.tile());
   const u32 bd = (at_reg.offset - base) / arch::kBdStride;
   tile.bd_words[bd][1] = static_cast<u32>(address) & ~3u;

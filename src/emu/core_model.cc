@@ -30,7 +30,9 @@ class RealCore final : public CoreModel {
 
 }  // namespace
 
-std::unique_ptr<CoreModel> make_real_core() { return std::make_unique<RealCore>(); }
+std::unique_ptr<CoreModel> make_real_core() {
+  return std::make_unique<RealCore>();
+}
 
 // Here and not in array.cc, so that the engine alone does not need the core.
 Array::Array() : Array([](arch::Tile) { return make_real_core(); }) {}

@@ -1,4 +1,5 @@
-// The core as the array engine drives it. Array uses emu::Core through this interface; tests put scripted cores there.
+// The core as the array engine drives it. Array uses emu::Core through this interface; tests put scripted
+// cores there.
 #pragma once
 
 #include <memory>

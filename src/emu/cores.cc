@@ -9,11 +9,13 @@ using arch::Tile;
 
 namespace {
 
-constexpr u64 kPortWords = 4;      // words a core's output port holds (array.md 6.6; AIE2 figure)
-constexpr u64 kCascadeWords = 2;   // 512-bit words between two cores (assumed)
+constexpr u64 kPortWords = 4;     // words a core's output port holds (array.md 6.6; AIE2 figure)
+constexpr u64 kCascadeWords = 2;  // 512-bit words between two cores (assumed)
 constexpr u32 kAccumulatorControl = 0x36060;
 
-std::string at_pc(const CoreSlot& core) { return arch::tile_name(core.tile) + " at pc " + hex(core.stop.pc); }
+std::string at_pc(const CoreSlot& core) {
+  return arch::tile_name(core.tile) + " at pc " + hex(core.stop.pc);
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ void Engine::connect_core(CoreSlot& core) {
     return at({static_cast<u8>(col), static_cast<u8>(row)}).data;
   };
   // The id is the tile's place, as in stream packet headers.
-  core.model->connect(at(t).data, {memory(t.col, t.row - 1), memory(t.col - 1, t.row), memory(t.col, t.row + 1)},
+  core.model->connect(at(t).data,
+                      {memory(t.col, t.row - 1), memory(t.col - 1, t.row), memory(t.col, t.row + 1)},
                       at(t).program.data(), static_cast<u32>(t.col) << 16 | t.row);
 }
 
@@ -38,7 +41,8 @@ void Engine::queue_stop(CoreSlot& core, Stop stop) {
   core.state = CoreSlot::State::kStopped;
   core.stop = std::move(stop);
   record(TimelineEvent::Kind::kCoreBusy, core.tile, 0, core.start, core.stop.cycle, 0);
-  queue_.push(std::max(core.stop.cycle, now_), kCoreComponent + static_cast<u32>(core.tile.index()), core.epoch);
+  queue_.push(std::max(core.stop.cycle, now_), kCoreComponent + static_cast<u32>(core.tile.index()),
+              core.epoch);
 }
 
 void Engine::control_core(TileState& tile, u32 value) {
@@ -53,7 +57,8 @@ void Engine::control_core(TileState& tile, u32 value) {
   std::erase(runnable_, &core);
   for (TileState& t : tiles_) {
     for (LockState& state : t.locks) {
-      std::erase_if(state.waiters, [&](const LockWaiter& w) { return w.channel == nullptr && w.core == core.tile; });
+      std::erase_if(state.waiters,
+                    [&](const LockWaiter& w) { return w.channel == nullptr && w.core == core.tile; });
     }
   }
   if (!run) {
@@ -62,7 +67,8 @@ void Engine::control_core(TileState& tile, u32 value) {
   }
   if (!core.fresh) {
     return fault(RunEnd::kArrayError, tile.tile,
-                 arch::tile_name(tile.tile) + ": enabled again without a reset; resuming a halted core is not supported");
+                 arch::tile_name(tile.tile) +
+                     ": enabled again without a reset; resuming a halted core is not supported");
   }
   core.fresh = false;
   core.in.clear();
@@ -80,16 +86,27 @@ void Engine::resume_core(CoreSlot& core) {
 
 void Engine::core_stop(CoreSlot& core) {
   switch (core.stop.reason) {
-    case StopReason::kBudget: return make_runnable(core, now_);
-    case StopReason::kAcquire: return core_acquire(core);
-    case StopReason::kRelease: return core_release(core);
-    case StopReason::kStreamRead: return core_stream_read(core);
-    case StopReason::kStreamWrite: return core_stream_write(core);
-    case StopReason::kCascadeRead: return core_cascade_read(core);
-    case StopReason::kCascadeWrite: return core_cascade_write(core);
-    case StopReason::kNeighbour: return core_neighbour(core);
-    case StopReason::kTileRegister: return core_register(core);
-    case StopReason::kDone: core.state = CoreSlot::State::kDone; return;
+    case StopReason::kBudget:
+      return make_runnable(core, now_);
+    case StopReason::kAcquire:
+      return core_acquire(core);
+    case StopReason::kRelease:
+      return core_release(core);
+    case StopReason::kStreamRead:
+      return core_stream_read(core);
+    case StopReason::kStreamWrite:
+      return core_stream_write(core);
+    case StopReason::kCascadeRead:
+      return core_cascade_read(core);
+    case StopReason::kCascadeWrite:
+      return core_cascade_write(core);
+    case StopReason::kNeighbour:
+      return core_neighbour(core);
+    case StopReason::kTileRegister:
+      return core_register(core);
+    case StopReason::kDone:
+      core.state = CoreSlot::State::kDone;
+      return;
     case StopReason::kFault:
       return fault(RunEnd::kArrayError, core.tile, at_pc(core) + ": " + core.stop.fault);
   }
@@ -119,7 +136,8 @@ void Engine::core_release(CoreSlot& core) {
   release(*ref, core.stop.amount);
 }
 
-// The bundle runs here, alone, so that what it reads does not depend on bursts of other cores in other threads.
+// The bundle runs here, alone, so that what it reads does not depend on bursts of other cores in other
+// threads.
 void Engine::core_neighbour(CoreSlot& core) {
   core.model->resume(now_);
   queue_stop(core, core.model->run(1));

@@ -1,6 +1,7 @@
-// What the emulator cannot know and therefore assumes: the times of DDR, the controller and a submission. Every constant
-// says where it comes from; times that follow from them are "modelled", never "measured". Words of a stream take one
-// cycle each (4 bytes per cycle and port; AM020 for the stream width, AMD/Xilinx aie-rt for the port layout).
+// What the emulator cannot know and therefore assumes: the times of DDR, the controller and a submission.
+// Every constant says where it comes from; times that follow from them are "modelled", never "measured".
+// Words of a stream take one cycle each (4 bytes per cycle and port; AM020 for the stream width, AMD/Xilinx
+// aie-rt for the port layout).
 #pragma once
 
 #include "base/types.h"
@@ -16,18 +17,18 @@ constexpr double kDdrBytesPerSecond = 57e9;
 constexpr u64 kDdrTicksPerCycle = 1024;
 constexpr u64 kDdrTicksPerByte = static_cast<u64>(kClockHz / kDdrBytesPerSecond * kDdrTicksPerCycle + 0.5);
 
-// Controller: the published rates of four GEMMs divided by the operations of their streams give 0.36 to 0.42 us for one
-// operation of the stream, whatever its kind.
+// Controller: the published rates of four GEMMs divided by the operations of their streams give 0.36 to 0.42
+// us for one operation of the stream, whatever its kind.
 constexpr u64 kControllerOpCycles = static_cast<u64>(0.4e-6 * kClockHz);
 // A mask poll that fails is tried again after one operation's time (assumed).
 constexpr u64 kPollCycles = kControllerOpCycles;
 
-// From the host's submit call to the first operation of the stream: 60 us is the usual figure of public dispatch
-// measurements through the Linux driver.
+// From the host's submit call to the first operation of the stream: 60 us is the usual figure of public
+// dispatch measurements through the Linux driver.
 constexpr u64 kSubmissionCycles = static_cast<u64>(60e-6 * kClockHz);
 
-// Longest piece that moves as one segment through a shim channel, in words: keeps the shares of DDR fair. No effect on
-// data.
+// Longest piece that moves as one segment through a shim channel, in words: keeps the shares of DDR fair. No
+// effect on data.
 constexpr u64 kShimSegmentWords = 4096;
 
 }  // namespace tegula::emu::cost

@@ -1,4 +1,5 @@
-// DMA channels (array.md 4): task queues, BD loading with locks and iteration, the ends of BDs, runs and tasks, tokens.
+// DMA channels (array.md 4): task queues, BD loading with locks and iteration, the ends of BDs, runs and
+// tasks, tokens.
 #include "emu/engine.h"
 
 #include "base/hex.h"
@@ -19,8 +20,9 @@ void Engine::push_task(Channel& channel, u32 word) {
   if (channel.queue.size() >= arch::kQueueDepth) {
     channel.overflow = true;
     return fault(RunEnd::kArrayError, channel.tile,
-                 channel.name() + ": task of BD " + std::to_string(task.first_bd) + " pushed to a full queue (" +
-                     std::to_string(arch::kQueueDepth) + " wait and 1 runs); wait for a token before pushing more");
+                 channel.name() + ": task of BD " + std::to_string(task.first_bd) +
+                     " pushed to a full queue (" + std::to_string(arch::kQueueDepth) +
+                     " wait and 1 runs); wait for a token before pushing more");
   }
   channel.queue.push_back(task);
   if (channel.state == Channel::State::kIdle) start_task(channel);
@@ -71,7 +73,8 @@ bool Engine::check_bd(Channel& channel, int number) {
   const arch::Bd& bd = tile.bds[number];
   if (!bd.valid) return refuse("is not valid (its valid bit is 0)");
   if (bd.length == 0) return refuse("has length 0");
-  if (bd.compress && (channel.ctrl & arch::kCtrlCompress) != 0) return refuse("uses compression, not supported");
+  if (bd.compress && (channel.ctrl & arch::kCtrlCompress) != 0)
+    return refuse("uses compression, not supported");
   if (channel.direction == Direction::kS2mm && (channel.ctrl & arch::kCtrlOutOfOrder) != 0) {
     return refuse("runs on a channel in out-of-order mode, not supported");
   }
@@ -93,8 +96,8 @@ bool Engine::place_bd(Channel& channel) {
   const u64 end = start + channel.walk.extent_words() * 4;
   const auto refuse = [&](const std::string& text) {
     fault(RunEnd::kArrayError, channel.tile,
-          channel.name() + ": BD " + std::to_string(channel.bd_number) + " covers bytes " + hex(start) + ".." +
-              hex(end - 1) + ", " + text);
+          channel.name() + ": BD " + std::to_string(channel.bd_number) + " covers bytes " + hex(start) +
+              ".." + hex(end - 1) + ", " + text);
     return false;
   };
   if (kind == TileKind::kShim) {
@@ -109,7 +112,8 @@ bool Engine::place_bd(Channel& channel) {
   }
   const u64 window = start / arch::kMemTileBytes;
   const int col = channel.tile.col + static_cast<int>(window) - 1;
-  if (window > 2 || (end - 1) / arch::kMemTileBytes != window) return refuse("not inside one mem tile's window");
+  if (window > 2 || (end - 1) / arch::kMemTileBytes != window)
+    return refuse("not inside one mem tile's window");
   if (!arch::in_grid(col, channel.tile.row)) return refuse("in a neighbour that does not exist");
   if (window != 1 && channel.number >= arch::kMemNeighbourChannels) {
     return refuse("in a neighbour, which only channels 0-3 reach");
@@ -127,7 +131,8 @@ void Engine::load_bd(Channel& channel, int number) {
   if (channel.bd.iteration_wrap > 1) {
     // The counter lives in the BD's register.
     arch::Bd& stored = tile.bds[number];
-    stored.iteration_current = stored.iteration_current + 1 >= stored.iteration_wrap ? 0 : stored.iteration_current + 1;
+    stored.iteration_current =
+        stored.iteration_current + 1 >= stored.iteration_wrap ? 0 : stored.iteration_current + 1;
     if (auto words = arch::encode(channel.tile.kind(), stored); words.ok()) tile.bd_words[number] = *words;
   }
   if (!channel.flow.in_packet) channel.flow.route.reset();  // a header may come first, or another id
@@ -179,8 +184,8 @@ void Engine::finish_bd(Channel& channel) {
   start_task(channel);
 }
 
-// The token itself is a packet from the tile's TileCtrl port to the controller below a shim. Its words carry nothing
-// the engine needs, but without a route it would never arrive.
+// The token itself is a packet from the tile's TileCtrl port to the controller below a shim. Its words carry
+// nothing the engine needs, but without a route it would never arrive.
 void Engine::send_token(Channel& channel) {
   const int id = static_cast<int>((channel.ctrl >> arch::kCtrlControllerShift) & 0x1F);
   const int slave = arch::slave_number(channel.tile.kind(), {arch::PortKind::kTileCtrl, 0});
@@ -188,10 +193,11 @@ void Engine::send_token(Channel& channel) {
   bool arrives = route->problem.empty();
   for (const Sink& sink : route->sinks) arrives = arrives && sink.kind == Sink::Kind::kToken;
   if (!arrives) {
-    return fault(RunEnd::kArrayError, channel.tile,
-                 channel.name() + ": the task token (controller id " + std::to_string(id) +
-                     ") cannot reach the controller: " +
-                     (route->problem.empty() ? "its route ends elsewhere than at a shim's South0" : route->problem));
+    return fault(
+        RunEnd::kArrayError, channel.tile,
+        channel.name() + ": the task token (controller id " + std::to_string(id) +
+            ") cannot reach the controller: " +
+            (route->problem.empty() ? "its route ends elsewhere than at a shim's South0" : route->problem));
   }
   ++channel.tokens;
   if (controller_.waiting == &channel) {
@@ -202,8 +208,8 @@ void Engine::send_token(Channel& channel) {
 
 // ------------------------------------------------------------- words to and from memory
 
-// Memory of the whole run of a shim BD, or null after a memory fault. When the run does not lie in one buffer, its
-// pieces may still; ddr_words finds out.
+// Memory of the whole run of a shim BD, or null after a memory fault. When the run does not lie in one
+// buffer, its pieces may still; ddr_words finds out.
 u8* Engine::ddr_pointer(Channel& channel) {
   auto memory = ddr_->translate(channel.ddr_address, channel.walk.extent_words() * 4,
                                 channel.direction == Direction::kS2mm);
@@ -227,9 +233,9 @@ void Engine::ddr_words(Channel& channel, u8* linear, u64 words) {
     auto piece = ddr_->translate(address, count * 4, kWrite);
     if (!piece.ok()) {
       return fault(RunEnd::kMemoryFault, channel.tile,
-                   channel.name() + ": BD " + std::to_string(channel.bd_number) + (kWrite ? " writes " : " reads ") +
-                       std::to_string(count * 4) + " bytes at device address " + hex(address) + ": " +
-                       piece.error().message);
+                   channel.name() + ": BD " + std::to_string(channel.bd_number) +
+                       (kWrite ? " writes " : " reads ") + std::to_string(count * 4) +
+                       " bytes at device address " + hex(address) + ": " + piece.error().message);
     }
     std::memcpy(kWrite ? *piece : linear, kWrite ? linear : *piece, count * 4);
     linear += count * 4;

@@ -54,7 +54,8 @@ void Engine::reset() {
   for (TileState& tile : tiles_) {
     const Tile t = tile.tile;
     const arch::TileTraits traits = arch::traits(t.kind());
-    for (u32 at_byte = 0; at_byte < traits.data_bytes; at_byte += 4) store_le(tile.data + at_byte, kPoisonWord);
+    for (u32 at_byte = 0; at_byte < traits.data_bytes; at_byte += 4)
+      store_le(tile.data + at_byte, kPoisonWord);
     std::fill(tile.program.begin(), tile.program.end(), u8{0});
     for (auto& words : tile.bd_words) words = {};
     tile.bd_fresh = {};
@@ -73,7 +74,8 @@ void Engine::reset() {
         channel.report.channel = c;
         channel.flow.tile = t;
         channel.flow.channel = &channel;
-        channel.flow.component = kFlowComponent + static_cast<u32>(t.index()) * kFlowsPerTile + static_cast<u32>(c);
+        channel.flow.component =
+            kFlowComponent + static_cast<u32>(t.index()) * kFlowsPerTile + static_cast<u32>(c);
       }
     }
     if (tile.core != nullptr) {
@@ -163,8 +165,8 @@ RunResult Engine::run(DdrMemory& ddr, u64 deadline, const RunOptions& options, b
   if (!failure_ && until_stream_end && controller_.running) {
     const bool stuck = queue_.empty() && runnable_.empty();
     fault(RunEnd::kDeadlock, controller_.waiting != nullptr ? controller_.waiting->tile : Tile{},
-          (stuck ? "deadlock" : "no end within " + std::to_string(options.max_cycles) + " cycles") + std::string(" (") +
-              deadlock_text() + ")");
+          (stuck ? "deadlock" : "no end within " + std::to_string(options.max_cycles) + " cycles") +
+              std::string(" (") + deadlock_text() + ")");
   }
   if (!until_stream_end && !failure_ && queue_.next_time() > deadline) now_ = std::max(now_, deadline);
   result.report = finish_report(run_start_);
@@ -262,6 +264,8 @@ RunReport Engine::finish_report(u64 start) const {
   return report;
 }
 
-double RunReport::seconds() const { return static_cast<double>(cycles + submission_cycles) / cost::kClockHz; }
+double RunReport::seconds() const {
+  return static_cast<double>(cycles + submission_cycles) / cost::kClockHz;
+}
 
 }  // namespace tegula::emu

@@ -1,9 +1,11 @@
-// The array engine behind emu::Array: state of all tiles and one time-ordered event queue. Not a public header.
+// The array engine behind emu::Array: state of all tiles and one time-ordered event queue. Not a public
+// header.
 //
-// DMA moves whole segments: when a source (an MM2S channel or a core's stream port) and every destination of its route
-// are ready, the smallest number of words that all can take moves as one segment of that many cycles; bytes are copied
-// when it ends. Cores run in bursts from one synchronisation point to the next; all runnable cores run before an event
-// later than the earliest of them is processed, so threads cannot change a result.
+// DMA moves whole segments: when a source (an MM2S channel or a core's stream port) and every destination of
+// its route are ready, the smallest number of words that all can take moves as one segment of that many
+// cycles; bytes are copied when it ends. Cores run in bursts from one synchronisation point to the next; all
+// runnable cores run before an event later than the earliest of them is processed, so threads cannot change a
+// result.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +32,8 @@ struct Channel;
 
 // Component numbers in the event queue; they also break ties in time.
 constexpr u32 kControllerComponent = 0;
-constexpr u32 kFlowComponent = 1;                                          // + tile index * 8 + flow of the tile
-constexpr u32 kFlowsPerTile = 8;                                           // MM2S 0..5, core stream port 6
+constexpr u32 kFlowComponent = 1;  // + tile index * 8 + flow of the tile
+constexpr u32 kFlowsPerTile = 8;   // MM2S 0..5, core stream port 6
 constexpr u32 kCoreFlow = 6;
 constexpr u32 kCoreComponent = kFlowComponent + kFlowsPerTile * arch::kTiles;  // + tile index
 
@@ -59,15 +61,15 @@ struct Flow {
   Channel* channel = nullptr;  // null: the core's stream port
   int slave = -1;              // port at which it enters the switch
   std::shared_ptr<const Route> route;
-  bool packet = false;         // the route is packet-switched
-  bool in_packet = false;      // arbiters are held
-  bool header_done = false;    // of the present packet
+  bool packet = false;       // the route is packet-switched
+  bool in_packet = false;    // arbiters are held
+  bool header_done = false;  // of the present packet
   bool moving = false;
   bool header_segment = false;
-  bool stuck = false;          // no route; tried again when a switch register changes
+  bool stuck = false;  // no route; tried again when a switch register changes
   u32 header = 0;
   u32 epoch = 0;
-  u32 words = 0;               // of the segment
+  u32 words = 0;  // of the segment
   u64 started = 0;
 };
 
@@ -89,9 +91,9 @@ struct Channel {
   int bd_number = 0;
   arch::Bd bd;
   AddressWalk walk;
-  u8* memory = nullptr;    // offset 0 of the walk; null at the shim
-  u64 ddr_address = 0;     // shim: device address of offset 0
-  u64 left = 0;            // words
+  u8* memory = nullptr;  // offset 0 of the walk; null at the shim
+  u64 ddr_address = 0;   // shim: device address of offset 0
+  u64 left = 0;          // words
   u64 waiting_since = 0;
   std::vector<Flow*> waiting_flows;  // S2MM: sources that want to send here
 
@@ -102,8 +104,17 @@ struct Channel {
 };
 
 struct CoreSlot {
-  enum class State : u8 { kOff, kRunnable, kStopped, kLockWait, kStreamRead, kStreamWrite, kCascadeRead,
-                          kCascadeWrite, kDone };
+  enum class State : u8 {
+    kOff,
+    kRunnable,
+    kStopped,
+    kLockWait,
+    kStreamRead,
+    kStreamWrite,
+    kCascadeRead,
+    kCascadeWrite,
+    kDone
+  };
   struct OutWord {
     u32 word;
     bool tlast;
@@ -114,17 +125,17 @@ struct CoreSlot {
   State state = State::kOff;
   u32 control = arch::kCoreReset;
   u32 epoch = 0;
-  bool fresh = true;           // in reset since it last ran
+  bool fresh = true;  // in reset since it last ran
   bool program_dirty = true;
-  u64 start = 0;               // of the burst, when runnable
+  u64 start = 0;  // of the burst, when runnable
   Stop stop;
-  Flow flow;                   // the core's stream port as a source
+  Flow flow;  // the core's stream port as a source
   std::deque<OutWord> out;
   std::deque<u32> in;
-  u32 in_reserved = 0;         // words of segments on their way
+  u32 in_reserved = 0;  // words of segments on their way
   std::vector<Flow*> waiting_flows;
   std::deque<std::array<u8, 64>> cascade_in;
-  CoreCounters base;           // at the start of the run
+  CoreCounters base;  // at the start of the run
   u64 base_cycle = 0;
 };
 
@@ -149,8 +160,8 @@ struct Controller {
   format::TxnStream stream;
   std::vector<u64> arguments;
   bool running = false;
-  u32 next = 0;           // operation
-  u32 tokens_taken = 0;   // of a wait over several tiles
+  u32 next = 0;          // operation
+  u32 tokens_taken = 0;  // of a wait over several tiles
   Channel* waiting = nullptr;
   bool polling = false;
   u64 first_cycle = 0;
@@ -168,7 +179,8 @@ class Engine {
   Result<u32> read(u32 address);
   Result<void> refused();  // the error of the first failure, if there is one
 
-  RunResult run_stream(ByteSpan stream, std::span<const u64> arguments, DdrMemory& ddr, const RunOptions& options);
+  RunResult run_stream(ByteSpan stream, std::span<const u64> arguments, DdrMemory& ddr,
+                       const RunOptions& options);
   RunResult settle(DdrMemory& ddr, u64 cycles, const RunOptions& options);
 
   TileState& at(arch::Tile tile) { return tiles_[tile.index()]; }
@@ -195,8 +207,8 @@ class Engine {
   // Adds a timeline event; what lies before the start of the run is cut off.
   void record(TimelineEvent::Kind kind, arch::Tile tile, u8 channel, u64 start, u64 end, u32 words) {
     if (timeline_ == nullptr || end <= start || end <= run_start_) return;
-    timeline_->push_back({kind, tile, arch::Direction::kMm2s, channel, std::max(start, run_start_) - run_start_,
-                          end - run_start_, words});
+    timeline_->push_back({kind, tile, arch::Direction::kMm2s, channel,
+                          std::max(start, run_start_) - run_start_, end - run_start_, words});
   }
 
   // registers.cc
@@ -246,6 +258,8 @@ class Engine {
   void retry(std::vector<Flow*>& waiting);
   void begin_segment(Flow& flow, u64 words);
   void end_segment(Flow& flow);
+  const u8* take_words(Flow& flow, bool* tlast);
+  void after_segment(Flow& flow, const Route& route, bool tlast);
   void deliver(Flow& flow, const Sink& sink, const u8* words);
   void control_packet(TileState& tile);
   void retry_after_switch_change();
@@ -296,7 +310,8 @@ class Engine {
   u64 now_ = 0;
   u64 ddr_free_ = 0;  // in cost::kDdrTicksPerCycle parts of a cycle
   std::optional<Failure> failure_;
-  std::vector<u8> staging_;
+  std::vector<u8> staging_;            // gathered words of a segment
+  std::vector<u8> port_words_buffer_;  // of a core's port, or a header
 
   // of the present run
   DdrMemory* ddr_ = nullptr;

@@ -1,4 +1,5 @@
-// Time-ordered events. Equal times are ordered by component, then by order of entry, so a run is the same every time.
+// Time-ordered events. Equal times are ordered by component, then by order of entry, so a run is the same
+// every time.
 #pragma once
 
 #include <queue>

@@ -15,10 +15,14 @@ constexpr size_t kDeadlockLines = 12;
 
 std::string sink_name(const Sink& sink) {
   switch (sink.kind) {
-    case Sink::Kind::kChannel: return arch::tile_name(sink.tile) + " S2MM" + std::to_string(sink.channel);
-    case Sink::Kind::kCore: return arch::tile_name(sink.tile) + " core stream port";
-    case Sink::Kind::kToken: return arch::tile_name(sink.tile) + " South0 (controller)";
-    case Sink::Kind::kControl: break;
+    case Sink::Kind::kChannel:
+      return arch::tile_name(sink.tile) + " S2MM" + std::to_string(sink.channel);
+    case Sink::Kind::kCore:
+      return arch::tile_name(sink.tile) + " core stream port";
+    case Sink::Kind::kToken:
+      return arch::tile_name(sink.tile) + " South0 (controller)";
+    case Sink::Kind::kControl:
+      break;
   }
   return arch::tile_name(sink.tile) + " TileCtrl";
 }
@@ -36,7 +40,8 @@ std::string Engine::explain_lock(LockRef ref, i32 amount) const {
   for (int i = 0; i < arch::traits(kind).bds; ++i) {
     const arch::Bd bd = arch::decode(kind, tile.bd_words[i]);
     const int id = kind == TileKind::kMem ? bd.release_lock - arch::kMemLockOwn : bd.release_lock;
-    if (bd.valid && bd.release_value > 0 && id == ref.lock) givers += (givers.empty() ? "" : ", ") + std::to_string(i);
+    if (bd.valid && bd.release_value > 0 && id == ref.lock)
+      givers += (givers.empty() ? "" : ", ") + std::to_string(i);
   }
   if (!givers.empty()) text += "; BDs of this tile that give it: " + givers;
   return text;
@@ -60,16 +65,20 @@ std::string Engine::explain_flow(const Flow& flow) const {
 std::string Engine::explain_channel(const Channel& channel) const {
   const std::string head = channel.name() + " BD " + std::to_string(channel.bd_number) + " ";
   switch (channel.state) {
-    case Channel::State::kIdle: return {};
+    case Channel::State::kIdle:
+      return {};
     case Channel::State::kLockWait: {
       const auto ref = dma_lock(channel, channel.bd.acquire_lock);
-      return head + "waits for " + (ref ? explain_lock(*ref, channel.bd.acquire_value) : "an unreachable lock");
+      return head + "waits for " +
+             (ref ? explain_lock(*ref, channel.bd.acquire_value) : "an unreachable lock");
     }
-    case Channel::State::kReady: break;
-    default: return head + "moves words";
+    case Channel::State::kReady:
+      break;
+    default:
+      return head + "moves words";
   }
-  const std::string left = " (" + std::to_string(channel.left) + " of " + std::to_string(channel.bd.length) +
-                           " words left)";
+  const std::string left =
+      " (" + std::to_string(channel.left) + " of " + std::to_string(channel.bd.length) + " words left)";
   if (channel.paused) return head + "is paused" + left;
   if (channel.direction == Direction::kMm2s) return head + explain_flow(channel.flow) + left;
   return head + "waits for words" + left;
@@ -82,13 +91,19 @@ std::string Engine::explain_core(const CoreSlot& core) const {
       const auto ref = core_lock(core.tile, core.stop.lock_id);
       return head + "waits for " + (ref ? explain_lock(*ref, core.stop.amount) : "an unreachable lock");
     }
-    case CoreSlot::State::kStreamRead: return head + "waits for a word on its stream port";
-    case CoreSlot::State::kStreamWrite: return head + "cannot send: " + explain_flow(core.flow);
-    case CoreSlot::State::kCascadeRead: return head + "waits for a cascade word";
-    case CoreSlot::State::kCascadeWrite: return head + "waits for room in the cascade";
+    case CoreSlot::State::kStreamRead:
+      return head + "waits for a word on its stream port";
+    case CoreSlot::State::kStreamWrite:
+      return head + "cannot send: " + explain_flow(core.flow);
+    case CoreSlot::State::kCascadeRead:
+      return head + "waits for a cascade word";
+    case CoreSlot::State::kCascadeWrite:
+      return head + "waits for room in the cascade";
     case CoreSlot::State::kRunnable:
-    case CoreSlot::State::kStopped: return arch::tile_name(core.tile) + " runs";
-    default: return {};
+    case CoreSlot::State::kStopped:
+      return arch::tile_name(core.tile) + " runs";
+    default:
+      return {};
   }
 }
 
@@ -149,7 +164,8 @@ std::vector<std::string> Engine::routes() {
   const auto add = [&](const std::string& source, Tile tile, int slave, int id) {
     const auto route = switches_.route(tile, slave, id);
     std::string line = source + (id == Switches::kCircuit ? "" : " id " + std::to_string(id)) + " -> ";
-    for (size_t i = 0; i < route->sinks.size(); ++i) line += (i == 0 ? "" : ", ") + sink_name(route->sinks[i]);
+    for (size_t i = 0; i < route->sinks.size(); ++i)
+      line += (i == 0 ? "" : ", ") + sink_name(route->sinks[i]);
     if (!route->problem.empty()) line += " [" + route->problem + "]";
     lines.push_back(std::move(line));
   };
@@ -171,7 +187,8 @@ std::vector<std::string> Engine::routes() {
       source(arch::tile_name(t) + " MM2S" + std::to_string(c), t, switches_.dma_slave(t, c));
     }
     if (t.kind() == TileKind::kCore) {
-      source(arch::tile_name(t) + " core stream port", t, arch::slave_number(t.kind(), {arch::PortKind::kCore, 0}));
+      source(arch::tile_name(t) + " core stream port", t,
+             arch::slave_number(t.kind(), {arch::PortKind::kCore, 0}));
     }
     source(arch::tile_name(t) + " TileCtrl", t, arch::slave_number(t.kind(), {arch::PortKind::kTileCtrl, 0}));
   }

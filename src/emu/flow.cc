@@ -1,5 +1,5 @@
-// Streams: a source and all sinks of its route move segments together (array.md 6). Packets hold the arbiters of their
-// route from the header to TLAST.
+// Streams: a source and all sinks of its route move segments together (array.md 6). Packets hold the arbiters
+// of their route from the header to TLAST.
 #include "emu/engine.h"
 
 #include <algorithm>
@@ -38,14 +38,17 @@ u64 Engine::sink_room(const Sink& sink) const {
       const Channel& channel = tile.channels[0][sink.channel];
       return channel.state == Channel::State::kReady && !channel.paused ? channel.left : 0;
     }
-    case Sink::Kind::kCore: return kCorePortWords - std::min<u64>(kCorePortWords, tile.core->in.size() + tile.core->in_reserved);
-    default: return ~0ull;
+    case Sink::Kind::kCore:
+      return kCorePortWords - std::min<u64>(kCorePortWords, tile.core->in.size() + tile.core->in_reserved);
+    default:
+      return ~0ull;
   }
 }
 
 void Engine::wait_for(const Sink& sink, Flow& flow) {
   TileState& tile = at(sink.tile);
-  auto& waiting = sink.kind == Sink::Kind::kCore ? tile.core->waiting_flows : tile.channels[0][sink.channel].waiting_flows;
+  auto& waiting = sink.kind == Sink::Kind::kCore ? tile.core->waiting_flows
+                                                 : tile.channels[0][sink.channel].waiting_flows;
   if (std::find(waiting.begin(), waiting.end(), &flow) == waiting.end()) waiting.push_back(&flow);
 }
 
@@ -154,7 +157,8 @@ void Engine::begin_segment(Flow& flow, u64 words) {
     tile.channels[0][sink.channel].state = Channel::State::kMoving;
     if (sink.tile.kind() == TileKind::kShim) ddr_bytes += words * 4;
   }
-  // One word per cycle; through the shim also not faster than DDR, which serves all channels in order of request.
+  // One word per cycle; through the shim also not faster than DDR, which serves all channels in order of
+  // request.
   u64 end = now_ + words;
   if (ddr_bytes != 0) {
     ddr_free_ = std::max(ddr_free_, now_ * cost::kDdrTicksPerCycle) + ddr_bytes * cost::kDdrTicksPerByte;
@@ -184,61 +188,72 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
       for (u32 i = 0; i < flow.words; ++i) tile.control_words.push_back(load_le<u32>(words + 4 * i));
       tile.control_drop = sink.drop_header;
       return;
-    case Sink::Kind::kToken: return;
+    case Sink::Kind::kToken:
+      return;
   }
+}
+
+// Takes the words of the segment out of its source. The pointer is good until the next read.
+const u8* Engine::take_words(Flow& flow, bool* tlast) {
+  Channel* source = flow.channel;
+  if (source == nullptr) {
+    CoreSlot& core = *at(flow.tile).core;
+    port_words_buffer_.resize(flow.words * 4);
+    for (u32 i = 0; i < flow.words; ++i) {
+      store_le(port_words_buffer_.data() + 4 * i, core.out.front().word);
+      *tlast = core.out.front().tlast;
+      core.out.pop_front();
+    }
+    return port_words_buffer_.data();
+  }
+  // A header that the BD adds is not in memory; the header of a packet from memory is its first word.
+  const u8* words = nullptr;
+  if (flow.header_segment && source->bd.packet) {
+    port_words_buffer_.resize(4);
+    store_le(port_words_buffer_.data(), flow.header);
+    words = port_words_buffer_.data();
+  } else {
+    words = read_words(*source, flow.words);
+    source->left -= flow.words;
+    source->report.words += flow.words;
+    if (flow.tile.kind() == TileKind::kShim) report_.ddr_bytes_read += flow.words * 4ull;
+  }
+  source->report.busy_cycles += now_ - flow.started;
+  source->state = source->left == 0 ? Channel::State::kFinishing : Channel::State::kReady;
+  *tlast = source->left == 0 && !source->bd.suppress_tlast;
+  return words;
 }
 
 void Engine::end_segment(Flow& flow) {
   flow.moving = false;
   ++report_.segments;
   const std::shared_ptr<const Route> route = flow.route;
-  Channel* source = flow.channel;
-  CoreSlot* core = at(flow.tile).core;
-  // A header that the BD adds is not in memory; the header of a packet from memory is its first word.
-  const bool from_memory = !flow.header_segment || (source != nullptr ? !source->bd.packet : true);
-  u8 header[4];
-  store_le(header, flow.header);
-  std::array<u8, 4 * kCorePortWords> port_words;
-  const u8* words = header;
+  const u8 number = flow.channel != nullptr ? flow.channel->number : u8{255};
+  record(TimelineEvent::Kind::kTransfer, flow.tile, number, flow.started, now_, flow.words);
   bool tlast = false;
-  if (source != nullptr) {
-    if (from_memory) {
-      words = read_words(*source, flow.words);
-      source->left -= flow.words;
-      source->report.words += flow.words;
-      if (flow.tile.kind() == TileKind::kShim) report_.ddr_bytes_read += flow.words * 4ull;
-    }
-    source->report.busy_cycles += now_ - flow.started;
-    source->state = source->left == 0 ? Channel::State::kFinishing : Channel::State::kReady;
-    tlast = source->left == 0 && !source->bd.suppress_tlast;
-  } else {
-    for (u32 i = 0; i < flow.words; ++i) {
-      store_le(port_words.data() + 4 * i, core->out.front().word);
-      tlast = core->out.front().tlast;
-      core->out.pop_front();
-    }
-    words = port_words.data();
-  }
-  if (failure_) return;
-  record(TimelineEvent::Kind::kTransfer, flow.tile, source != nullptr ? source->number : u8{255}, flow.started, now_,
-         flow.words);
+  const u8* words = take_words(flow, &tlast);
   const bool skip_droppers = flow.header_segment && flow.packet;
   for (const Sink& sink : route->sinks) {
+    if (failure_) return;
     if (!skip_droppers || !sink.drop_header) deliver(flow, sink, words);
   }
   if (failure_) return;
   for (const SwitchPort& port : route->ports) port_words_[port.tile.index()][port.master] += flow.words;
   flow.header_done = true;
+  after_segment(flow, *route, tlast);
+}
 
-  // Everything has its new state; now BDs end and what waited goes on.
+// Everything has its new state; now BDs end and what waited goes on.
+void Engine::after_segment(Flow& flow, const Route& route, bool tlast) {
+  Channel* source = flow.channel;
   if (tlast) {
-    for (const Sink& sink : route->sinks) {
+    for (const Sink& sink : route.sinks) {
       if (sink.kind == Sink::Kind::kControl) control_packet(at(sink.tile));
     }
     if (flow.packet) close_packet(flow);
   }
   if (source != nullptr && source->state == Channel::State::kFinishing) finish_bd(*source);
-  for (const Sink& sink : route->sinks) {
+  for (const Sink& sink : route.sinks) {
     TileState& tile = at(sink.tile);
     if (sink.kind == Sink::Kind::kChannel) {
       Channel& channel = tile.channels[0][sink.channel];
@@ -248,11 +263,15 @@ void Engine::end_segment(Flow& flow) {
       core_stream_read(*tile.core);
     }
   }
-  if (source == nullptr && core->state == CoreSlot::State::kStreamWrite) core_stream_write(*core);
+  if (source == nullptr) {
+    CoreSlot& core = *at(flow.tile).core;
+    if (core.state == CoreSlot::State::kStreamWrite) core_stream_write(core);
+  }
   try_start(flow);
 }
 
-// Executes the control packets that arrived at a tile: header and data words, one or more after the stream header.
+// Executes the control packets that arrived at a tile: header and data words, one or more after the stream
+// header.
 void Engine::control_packet(TileState& tile) {
   std::vector<u32> words = std::move(tile.control_words);
   tile.control_words.clear();

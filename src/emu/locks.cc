@@ -1,5 +1,5 @@
-// Locks of the array (array.md 5): acquire and release by DMA channels, cores and register accesses. Waiters are served
-// in order of arrival among those that the value satisfies.
+// Locks of the array (array.md 5): acquire and release by DMA channels, cores and register accesses. Waiters
+// are served in order of arrival among those that the value satisfies.
 #include "emu/engine.h"
 
 namespace tegula::emu {
@@ -9,8 +9,8 @@ using arch::TileKind;
 
 bool Engine::try_acquire(LockState& lock, i32 amount) {
   if (amount < 0 ? lock.value < -amount : lock.value != amount) return false;
-  // A negative amount takes that many. The equal form takes its value too; whether silicon changes the lock there is
-  // open (array.md 5), no public program uses it.
+  // A negative amount takes that many. The equal form takes its value too; whether silicon changes the lock
+  // there is open (array.md 5), no public program uses it.
   lock.value += amount < 0 ? amount : -amount;
   return true;
 }
@@ -21,8 +21,9 @@ void Engine::release(LockRef ref, i32 amount) {
   if (state.value > arch::kLockMax || state.value < 0) {
     const bool over = state.value > 0;
     state.value = over ? arch::kLockMax : 0;
-    note(arch::tile_name(ref.tile) + " lock " + std::to_string(ref.lock) + (over ? " overflowed at 63" : " fell below 0") +
-         ": a release of " + std::to_string(amount) + " that no acquire balances");
+    note(arch::tile_name(ref.tile) + " lock " + std::to_string(ref.lock) +
+         (over ? " overflowed at 63" : " fell below 0") + ": a release of " + std::to_string(amount) +
+         " that no acquire balances");
     const TileKind kind = ref.tile.kind();
     const u32 base = kind == TileKind::kMem ? 0xC0420 : kind == TileKind::kCore ? 0x1F120 : 0x14120;
     at(ref.tile).stubs[base + (over ? 0 : 8) + ref.lock / 32 * 4] |= 1u << (ref.lock % 32);

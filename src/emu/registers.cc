@@ -1,5 +1,5 @@
-// Register space of the tiles: memories, BDs, channels, locks, switches and core control have a model, every other
-// documented register keeps what is written, and an address without a register is an error.
+// Register space of the tiles: memories, BDs, channels, locks, switches and core control have a model, every
+// other documented register keeps what is written, and an address without a register is an error.
 #include "arch/registers.h"
 
 #include "base/hex.h"
@@ -57,7 +57,8 @@ Result<void> Engine::write(u32 address, u32 value) {
   const arch::Location at_address = arch::locate(address);
   if (!at_address.valid()) {
     return fail(Code::kNotFound, "write of " + hex(value) + " to " + hex(address) + ": no tile at column " +
-                                     std::to_string(at_address.col) + ", row " + std::to_string(at_address.row));
+                                     std::to_string(at_address.col) + ", row " +
+                                     std::to_string(at_address.row));
   }
   return write_tile(at_address.tile(), at_address.offset, value);
 }
@@ -86,8 +87,9 @@ Result<void> Engine::block_write(u32 address, std::span<const u32> words) {
 Result<u32> Engine::read(u32 address) {
   const arch::Location at_address = arch::locate(address);
   if (!at_address.valid()) {
-    return fail(Code::kNotFound, "read of " + hex(address) + ": no tile at column " + std::to_string(at_address.col) +
-                                     ", row " + std::to_string(at_address.row));
+    return fail(Code::kNotFound, "read of " + hex(address) + ": no tile at column " +
+                                     std::to_string(at_address.col) + ", row " +
+                                     std::to_string(at_address.row));
   }
   const auto value = read_tile(at_address.tile(), at_address.offset);
   if (!value) {
@@ -103,12 +105,13 @@ Result<void> Engine::write_tile(Tile t, u32 offset, u32 value) {
   TileState& tile = at(t);
   bool known = offset % 4 == 0;
   if (known) {
-    known = write_memory(tile, offset, value) || write_dma(tile, offset, value) || write_locks(tile, offset, value) ||
-            switches_.write(t, offset, value) || write_special(tile, offset, value);
+    known = write_memory(tile, offset, value) || write_dma(tile, offset, value) ||
+            write_locks(tile, offset, value) || switches_.write(t, offset, value) ||
+            write_special(tile, offset, value);
   }
   if (!known) {
-    return fail(Code::kNotFound, "write of " + hex(value) + " to " + arch::tile_name(t) + " offset " + hex(offset) +
-                                     ": no such register");
+    return fail(Code::kNotFound, "write of " + hex(value) + " to " + arch::tile_name(t) + " offset " +
+                                     hex(offset) + ": no such register");
   }
   if (failure_) return fail(Code::kDevice, failure_->message);
   return {};

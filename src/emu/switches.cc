@@ -78,11 +78,13 @@ int Switches::dma_slave(Tile tile, int channel) const {
   }
   const u32 select = (at(tile).mux >> arch::shim_mux_shift(channel)) & 3;
   if (select != arch::kShimSelectDma) return -1;
-  return arch::slave_number(TileKind::kShim, {PortKind::kSouth, static_cast<u8>(arch::shim_mm2s_south(channel))});
+  return arch::slave_number(TileKind::kShim,
+                            {PortKind::kSouth, static_cast<u8>(arch::shim_mm2s_south(channel))});
 }
 
 std::shared_ptr<const Route> Switches::route(Tile tile, int slave, int packet_id) {
-  const u32 key = static_cast<u32>(tile.index()) << 16 | static_cast<u32>(slave) << 8 | static_cast<u8>(packet_id);
+  const u32 key =
+      static_cast<u32>(tile.index()) << 16 | static_cast<u32>(slave) << 8 | static_cast<u8>(packet_id);
   auto& entry = routes_[key];
   if (!entry) {
     auto route = std::make_shared<Route>();
@@ -128,7 +130,8 @@ void Switches::walk(Route& route, Tile tile, int slave, int packet_id, int depth
   complain(route, slave_text(tile, slave) + " has no slot for packet id " + std::to_string(packet_id));
 }
 
-void Switches::leave(Route& route, Tile tile, int slave, int master, int packet_id, bool drop, int depth) const {
+void Switches::leave(Route& route, Tile tile, int slave, int master, int packet_id, bool drop,
+                     int depth) const {
   const TileKind kind = tile.kind();
   if (!arch::connectable(kind, slave, master)) {
     return complain(route, slave_text(tile, slave) + " has no wire to master " +
@@ -137,11 +140,19 @@ void Switches::leave(Route& route, Tile tile, int slave, int master, int packet_
   route.ports.push_back({tile, static_cast<u8>(master)});
   const Port port = arch::master_port(kind, master);
   switch (port.kind) {
-    case PortKind::kDma: route.sinks.push_back({Sink::Kind::kChannel, tile, port.index, drop}); return;
-    case PortKind::kCore: route.sinks.push_back({Sink::Kind::kCore, tile, 0, drop}); return;
-    case PortKind::kTileCtrl: route.sinks.push_back({Sink::Kind::kControl, tile, 0, drop}); return;
-    case PortKind::kFifo: return complain(route, master_text(tile, master) + " leads to a switch FIFO, not supported");
-    default: break;
+    case PortKind::kDma:
+      route.sinks.push_back({Sink::Kind::kChannel, tile, port.index, drop});
+      return;
+    case PortKind::kCore:
+      route.sinks.push_back({Sink::Kind::kCore, tile, 0, drop});
+      return;
+    case PortKind::kTileCtrl:
+      route.sinks.push_back({Sink::Kind::kControl, tile, 0, drop});
+      return;
+    case PortKind::kFifo:
+      return complain(route, master_text(tile, master) + " leads to a switch FIFO, not supported");
+    default:
+      break;
   }
   if (kind == TileKind::kShim && port.kind == PortKind::kSouth) {
     if (port.index == arch::kShimTokenSouth) {
@@ -158,7 +169,9 @@ void Switches::leave(Route& route, Tile tile, int slave, int master, int packet_
   }
   const arch::Link link = arch::link_of(tile, master);
   if (!link.exists) return complain(route, master_text(tile, master) + " leads out of the array");
-  if (drop) return complain(route, master_text(tile, master) + " drops the packet header before the packet has arrived");
+  if (drop)
+    return complain(route,
+                    master_text(tile, master) + " drops the packet header before the packet has arrived");
   walk(route, link.tile, link.slave, packet_id, depth + 1);
 }
 

@@ -44,8 +44,14 @@ class Switches {
   // Configuration registers: offset must be one of the tile's switch, otherwise false.
   bool write(arch::Tile tile, u32 offset, u32 value);
   bool read(arch::Tile tile, u32 offset, u32* value) const;
-  void set_mux(arch::Tile tile, u32 value) { at(tile).mux = value; forget(); }
-  void set_demux(arch::Tile tile, u32 value) { at(tile).demux = value; forget(); }
+  void set_mux(arch::Tile tile, u32 value) {
+    at(tile).mux = value;
+    forget();
+  }
+  void set_demux(arch::Tile tile, u32 value) {
+    at(tile).demux = value;
+    forget();
+  }
   u32 mux(arch::Tile tile) const { return at(tile).mux; }
   u32 demux(arch::Tile tile) const { return at(tile).demux; }
 

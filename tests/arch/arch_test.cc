@@ -137,15 +137,24 @@ TEST(Channels, MemTileBdsAreSplitByParity) {
 TEST(Switch, PortNumbersMatchTheRegisterNames) {
   const auto upper = [](Port port) -> std::string {
     switch (port.kind) {
-      case PortKind::kSouth: return "SOUTH";
-      case PortKind::kNorth: return "NORTH";
-      case PortKind::kEast: return "EAST";
-      case PortKind::kWest: return "WEST";
-      case PortKind::kDma: return "DMA";
-      case PortKind::kFifo: return "FIFO";
-      case PortKind::kTileCtrl: return "TILE_CTRL";
-      case PortKind::kCore: return "AIE_CORE0";
-      default: return "TRACE";
+      case PortKind::kSouth:
+        return "SOUTH";
+      case PortKind::kNorth:
+        return "NORTH";
+      case PortKind::kEast:
+        return "EAST";
+      case PortKind::kWest:
+        return "WEST";
+      case PortKind::kDma:
+        return "DMA";
+      case PortKind::kFifo:
+        return "FIFO";
+      case PortKind::kTileCtrl:
+        return "TILE_CTRL";
+      case PortKind::kCore:
+        return "AIE_CORE0";
+      default:
+        return "TRACE";
     }
   };
   for (TileKind kind : {TileKind::kShim, TileKind::kMem, TileKind::kCore}) {

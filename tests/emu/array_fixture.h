@@ -62,8 +62,12 @@ struct Step {
 inline Step work(u64 cycles, std::function<void(u8*)> effect = {}) {
   return {.kind = Step::Kind::kWork, .cycles = cycles, .work = std::move(effect)};
 }
-inline Step acquire(int lock, i32 amount = -1) { return {.kind = Step::Kind::kAcquire, .lock = lock, .amount = amount}; }
-inline Step release(int lock, i32 amount = 1) { return {.kind = Step::Kind::kRelease, .lock = lock, .amount = amount}; }
+inline Step acquire(int lock, i32 amount = -1) {
+  return {.kind = Step::Kind::kAcquire, .lock = lock, .amount = amount};
+}
+inline Step release(int lock, i32 amount = 1) {
+  return {.kind = Step::Kind::kRelease, .lock = lock, .amount = amount};
+}
 
 class ScriptedCore final : public CoreModel {
  public:
@@ -117,11 +121,16 @@ class ScriptedCore final : public CoreModel {
  private:
   static StopReason reason(const Step& step) {
     switch (step.kind) {
-      case Step::Kind::kAcquire: return StopReason::kAcquire;
-      case Step::Kind::kRelease: return StopReason::kRelease;
-      case Step::Kind::kStreamRead: return StopReason::kStreamRead;
-      case Step::Kind::kStreamWrite: return StopReason::kStreamWrite;
-      default: return StopReason::kTileRegister;
+      case Step::Kind::kAcquire:
+        return StopReason::kAcquire;
+      case Step::Kind::kRelease:
+        return StopReason::kRelease;
+      case Step::Kind::kStreamRead:
+        return StopReason::kStreamRead;
+      case Step::Kind::kStreamWrite:
+        return StopReason::kStreamWrite;
+      default:
+        return StopReason::kTileRegister;
     }
   }
   Stop stop(StopReason why) const {
@@ -236,8 +245,8 @@ inline Bd then(Bd bd, int next) {
 }
 
 // Stream operations for one shim transfer: BD, patch, queue.
-inline void transfer(format::TxnWriter& txn, int col, Direction direction, int channel, int number, const Bd& bd,
-                     u32 argument, u64 offset, arch::Task task) {
+inline void transfer(format::TxnWriter& txn, int col, Direction direction, int channel, int number,
+                     const Bd& bd, u32 argument, u64 offset, arch::Task task) {
   const auto words = arch::encode(TileKind::kShim, bd);
   ASSERT_TRUE(words.ok()) << words.error().message;
   const u32 at = arch::tile_address(col, 0, arch::bd_offset(TileKind::kShim, number));

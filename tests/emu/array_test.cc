@@ -16,7 +16,7 @@ TEST(ArrayRegisters, MemoriesLocksAndStubs) {
   EXPECT_EQ(bench.word({3, 4}, 0x8000), 0x122Au);
   bench.lock({3, 4}, 5, 70);
   EXPECT_EQ(bench.array.lock_value({3, 4}, 5), 6);  // 6 bits
-  bench.write({3, 4}, 0x34000, 5);                   // timer control: kept
+  bench.write({3, 4}, 0x34000, 5);                  // timer control: kept
   EXPECT_EQ(*bench.array.read32(arch::tile_address(3, 4, 0x34000)), 5u);
   bench.write({3, 4}, 0x20000, 0xABCD);
   EXPECT_EQ(*bench.array.read32(arch::tile_address(3, 4, 0x20000)), 0xABCDu);
@@ -53,8 +53,8 @@ TEST(ArrayRegisters, ChannelStatus) {
   bench.push({0, 2}, Direction::kS2mm, 1, {7, 1, false});
   const u32 status = *bench.array.read32(arch::tile_address(0, 2, 0x1DF04));
   EXPECT_EQ(status & 3, 2u);
-  EXPECT_EQ((status >> 2) & 1, 1u);    // waits for a lock
-  EXPECT_EQ((status >> 20) & 7, 1u);   // one task waits
+  EXPECT_EQ((status >> 2) & 1, 1u);   // waits for a lock
+  EXPECT_EQ((status >> 20) & 7, 1u);  // one task waits
   EXPECT_EQ((status >> 24) & 0xF, 7u);
 }
 
@@ -139,11 +139,11 @@ TEST(Deadlock, TheMessageSaysWhoWaitsForWhom) {
   const RunResult result = bench.array.run_stream(txn.finish(), arguments, ddr);
   EXPECT_EQ(result.end, RunEnd::kDeadlock);
   EXPECT_EQ(result.op_index, 3u);
-  for (const char* part : {"waits for a token of shim (0,0) MM2S0",
-                           "shim (0,0) MM2S0 BD 1 waits for room at core (0,2) S2MM0",
-                           "core (0,2) S2MM0 BD 6 waits for lock 3 of core (0,2): is 0, needs >= 1",
-                           "core (0,2) pc 0x0 waits for lock 4 of core (0,2): is 2, needs >= 3",
-                           "BDs of this tile that give it: 6"}) {
+  for (const char* part :
+       {"waits for a token of shim (0,0) MM2S0", "shim (0,0) MM2S0 BD 1 waits for room at core (0,2) S2MM0",
+        "core (0,2) S2MM0 BD 6 waits for lock 3 of core (0,2): is 0, needs >= 1",
+        "core (0,2) pc 0x0 waits for lock 4 of core (0,2): is 2, needs >= 3",
+        "BDs of this tile that give it: 6"}) {
     EXPECT_NE(result.message.find(part), std::string::npos) << part << "\n in " << result.message;
   }
 }
@@ -277,9 +277,9 @@ TEST(Packets, ControlPacketsWriteRegisters) {
   bench.write({0, 0}, arch::slot_offset(TileKind::kShim, shim, 0), arch::packet_slot({true, 7, 0x1F, 0, 0}));
   bench.write({0, 0}, arch::master_offset(TileKind::kShim, 0), arch::packet_master({0, 1, true}));
   u8* data = bench.array.data_memory({0, 2}).data();
-  const u32 words[] = {arch::packet_header({0, 2, 0, 7}),
-                       arch::control_header({0, arch::ControlOp::kWrite, 2, arch::bd_offset(TileKind::kShim, 3)}), 77,
-                       88};
+  const u32 words[] = {
+      arch::packet_header({0, 2, 0, 7}),
+      arch::control_header({0, arch::ControlOp::kWrite, 2, arch::bd_offset(TileKind::kShim, 3)}), 77, 88};
   for (u32 i = 0; i < 4; ++i) store_le(data + 4 * i, words[i]);
   bench.bd({0, 2}, 0, linear(0, 4));
   bench.push({0, 2}, Direction::kMm2s, 0, {0, 1, false});
@@ -332,18 +332,22 @@ TEST(CorePort, TileRegisterWritesReachTheOwnDma) {
 
 // ------------------------------------------------------------- determinism
 
-// Eight columns, four cores each, all fed by broadcast, all draining through their mem tile, with uneven work.
+// Eight columns, four cores each, all fed by broadcast, all draining through their mem tile, with uneven
+// work.
 struct Outcome {
   std::string text;
   std::vector<u32> data;
 };
 
 std::vector<Step> uneven_core(int seed) {
-  return {acquire(1), acquire(2), work(static_cast<u64>(40 + seed * 13 % 97), [seed](u8* data) {
-            for (u32 i = 0; i < 32; ++i) {
-              store_le(data + 0x4000 + 4 * i, load_le<u32>(data + 0x1000 + 4 * i) * 3 + static_cast<u32>(seed));
-            }
-          }),
+  return {acquire(1), acquire(2),
+          work(static_cast<u64>(40 + seed * 13 % 97),
+               [seed](u8* data) {
+                 for (u32 i = 0; i < 32; ++i) {
+                   store_le(data + 0x4000 + 4 * i,
+                            load_le<u32>(data + 0x1000 + 4 * i) * 3 + static_cast<u32>(seed));
+                 }
+               }),
           release(0), release(3)};
 }
 
@@ -365,7 +369,8 @@ Outcome run_eight_columns(int threads) {
       // Core r sends down wire r - 2.
       const u8 wire = static_cast<u8>(r - 2);
       bench.circuit(core, {PortKind::kDma, 0}, {PortKind::kSouth, wire});
-      for (u8 below = 2; below < r; ++below) bench.circuit({c, below}, {PortKind::kNorth, wire}, {PortKind::kSouth, wire});
+      for (u8 below = 2; below < r; ++below)
+        bench.circuit({c, below}, {PortKind::kNorth, wire}, {PortKind::kSouth, wire});
       bench.circuit({c, 1}, {PortKind::kNorth, wire}, {PortKind::kDma, wire});
       bench.bd(core, 0, then(with_locks(linear(0x1000, kWords), 0, 1), 0));
       bench.bd(core, 1, then(with_locks(linear(0x4000, kWords), 3, 2), 1));
@@ -379,8 +384,9 @@ Outcome run_eight_columns(int threads) {
       bench.lock({c, 1}, 2 * wire, 1);
       bench.push({c, 1}, Direction::kS2mm, wire, {bd, 1, false});
       const u8 out = static_cast<u8>(10 + wire);
-      bench.bd({c, 1}, out,
-               then(with_locks(linear(place, kWords), 65 + 2 * wire, 64 + 2 * wire), wire == 3 ? 10 : out + 1));
+      bench.bd(
+          {c, 1}, out,
+          then(with_locks(linear(place, kWords), 65 + 2 * wire, 64 + 2 * wire), wire == 3 ? 10 : out + 1));
       bench.enable(core);
     }
     bench.circuit({c, 1}, {PortKind::kDma, 4}, {PortKind::kSouth, 2});
@@ -392,7 +398,8 @@ Outcome run_eight_columns(int threads) {
   const u64 out_base = 8ull * kRounds * kWords * 4;
   format::TxnWriter txn;
   for (int c = 0; c < 8; ++c) {
-    transfer(txn, c, Direction::kMm2s, 0, 0, linear(0, kRounds * kWords), 0, c * kRounds * kWords * 4ull, {0, 1, false});
+    transfer(txn, c, Direction::kMm2s, 0, 0, linear(0, kRounds * kWords), 0, c * kRounds * kWords * 4ull,
+             {0, 1, false});
     transfer(txn, c, Direction::kS2mm, 0, 1, linear(0, kRounds * kWords * 4), 0,
              out_base + c * kRounds * kWords * 16ull, {1, 1, true});
   }
@@ -405,12 +412,13 @@ Outcome run_eight_columns(int threads) {
   const RunResult result = bench.array.run_stream(txn.finish(), arguments, ddr, options);
   Outcome outcome;
   outcome.text = std::string(run_end_name(result.end)) + result.message + " cycles " +
-                 std::to_string(result.report.cycles) + " events " + std::to_string(result.report.events) + " " +
-                 result.report.max_port;
+                 std::to_string(result.report.cycles) + " events " + std::to_string(result.report.events) +
+                 " " + result.report.max_port;
   for (const CoreReport& core : result.report.cores) {
     outcome.text += " " + std::to_string(core.cycles) + "/" + std::to_string(core.stall_cycles);
   }
-  for (const ChannelReport& channel : result.report.channels) outcome.text += " " + std::to_string(channel.busy_cycles);
+  for (const ChannelReport& channel : result.report.channels)
+    outcome.text += " " + std::to_string(channel.busy_cycles);
   for (const TimelineEvent& event : timeline) {
     outcome.text += " " + std::to_string(event.tile.index()) + ":" + std::to_string(event.start) + "-" +
                     std::to_string(event.end);

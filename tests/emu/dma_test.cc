@@ -7,7 +7,8 @@
 namespace tegula::emu {
 namespace {
 
-// Word offsets of a run, straight from the handbook: every dimension counts to its wrap, then the next one steps.
+// Word offsets of a run, straight from the handbook: every dimension counts to its wrap, then the next one
+// steps.
 std::vector<u64> offsets(const Bd& bd, int dimensions) {
   std::vector<u64> out;
   std::array<u64, 4> index{};
@@ -65,9 +66,9 @@ TEST(AddressWalk, WorkedShimExample) {
     got.push_back(offset);
   });
   ASSERT_EQ(got.size(), 64u);
-  EXPECT_EQ(got[1], 768u);       // next row of 3072 bytes
+  EXPECT_EQ(got[1], 768u);  // next row of 3072 bytes
   EXPECT_EQ(got[7], 7u * 768);
-  EXPECT_EQ(got[8], 2u);         // next 8 bytes of the first row
+  EXPECT_EQ(got[8], 2u);  // next 8 bytes of the first row
   EXPECT_EQ(walk.extent_words(), 7u * 768 + 7 * 2 + 2);
 }
 
@@ -88,8 +89,9 @@ TEST(Dma, RoutesAreTraced) {
   const auto routes = bench.array.routes();
   EXPECT_NE(std::find(routes.begin(), routes.end(), "shim (0,0) MM2S0 -> core (0,2) S2MM0"), routes.end());
   EXPECT_NE(std::find(routes.begin(), routes.end(), "core (0,2) MM2S0 -> shim (0,0) S2MM0"), routes.end());
-  EXPECT_NE(std::find(routes.begin(), routes.end(), "shim (0,0) TileCtrl id 15 -> shim (0,0) South0 (controller)"),
-            routes.end());
+  EXPECT_NE(
+      std::find(routes.begin(), routes.end(), "shim (0,0) TileCtrl id 15 -> shim (0,0) South0 (controller)"),
+      routes.end());
 }
 
 TEST(Dma, IterationRepeatAndNdOfTheWorkedExample) {
@@ -124,7 +126,8 @@ TEST(Dma, IterationRepeatAndNdOfTheWorkedExample) {
   EXPECT_EQ(result.report.ddr_bytes_read, 2048u);
   EXPECT_EQ(result.report.ops_by_code[0x80], 1u);
   // The iteration counter is back at 0 in the BD's register.
-  EXPECT_EQ(*bench.array.read32(arch::tile_address(0, 0, arch::bd_offset(TileKind::kShim, 2) + 24)) >> 26, 0u);
+  EXPECT_EQ(*bench.array.read32(arch::tile_address(0, 0, arch::bd_offset(TileKind::kShim, 2) + 24)) >> 26,
+            0u);
 }
 
 TEST(Dma, IterationCurrentIsVisibleInTheRegister) {
@@ -149,7 +152,8 @@ TEST(Dma, IterationCurrentIsVisibleInTheRegister) {
   EXPECT_EQ((word >> 19) & 0x3F, 2u);
 }
 
-// A core that adds 1 to every word of a buffer, double buffered on both sides, fed and drained through the shim.
+// A core that adds 1 to every word of a buffer, double buffered on both sides, fed and drained through the
+// shim.
 std::vector<Step> adder(u32 words) {
   std::vector<Step> steps;
   for (u32 half = 0; half < 2; ++half) {
@@ -188,7 +192,8 @@ TEST(Dma, CoreBetweenTwoChannelsInALoop) {
   for (int run = 0; run < 3; ++run) {
     format::TxnWriter txn;
     transfer(txn, 0, Direction::kMm2s, 0, 0, linear(0, kWords * kTiles), 0, 0, {0, 1, false});
-    transfer(txn, 0, Direction::kS2mm, 0, 1, linear(0, kWords * kTiles), 0, kWords * kTiles * 4, {1, 1, true});
+    transfer(txn, 0, Direction::kS2mm, 0, 1, linear(0, kWords * kTiles), 0, kWords * kTiles * 4,
+             {1, 1, true});
     wait(txn, 0, Direction::kS2mm, 0);
     const u64 arguments[] = {ddr.base()};
     const RunResult result = bench.array.run_stream(txn.finish(), arguments, ddr);
@@ -296,7 +301,8 @@ TEST(Dma, TokensAreCountedPerChannel) {
   FakeDdr ddr(64);
   format::TxnWriter txn;
   for (int i = 0; i < 5; ++i) {
-    transfer(txn, 0, Direction::kMm2s, 0, i, linear(0, 16), 0, 0, {0, 2, i != 1});  // one of the five asks for none
+    transfer(txn, 0, Direction::kMm2s, 0, i, linear(0, 16), 0, 0,
+             {0, 2, i != 1});  // one of the five asks for none
   }
   for (int i = 0; i < 4; ++i) wait(txn, 0, Direction::kMm2s, 0);
   const u64 arguments[] = {ddr.base()};
@@ -307,7 +313,8 @@ TEST(Dma, TokensAreCountedPerChannel) {
   wait(again, 0, Direction::kMm2s, 0);
   const RunResult starved = bench.array.run_stream(again.finish(), arguments, ddr);
   EXPECT_EQ(starved.end, RunEnd::kDeadlock);
-  EXPECT_NE(starved.message.find("waits for a token of shim (0,0) MM2S0, which has no task"), std::string::npos)
+  EXPECT_NE(starved.message.find("waits for a token of shim (0,0) MM2S0, which has no task"),
+            std::string::npos)
       << starved.message;
 }
 
@@ -320,7 +327,8 @@ TEST(DmaErrors, FullQueue) {
   const auto sixth = bench.array.write32(
       arch::tile_address(0, 2, arch::channel_queue(TileKind::kCore, Direction::kS2mm, 0)), 0);
   ASSERT_FALSE(sixth.ok());
-  EXPECT_NE(sixth.error().message.find("core (0,2) S2MM0: task of BD 0 pushed to a full queue"), std::string::npos);
+  EXPECT_NE(sixth.error().message.find("core (0,2) S2MM0: task of BD 0 pushed to a full queue"),
+            std::string::npos);
 }
 
 TEST(DmaErrors, BadBdsAreRefused) {
@@ -339,7 +347,8 @@ TEST(DmaErrors, BadBdsAreRefused) {
   EXPECT_NE(message({0, 2}, 0, 3, linear(0xFFF0, 8)).find("beyond the 64 KiB"), std::string::npos);
   EXPECT_EQ(message({0, 2}, 0, 3, linear(0xFFF0, 4)), "accepted");
   EXPECT_NE(message({0, 1}, 0, 30, linear(arch::kMemWindowOwn, 4)).find("not allowed"), std::string::npos);
-  EXPECT_NE(message({0, 1}, 4, 2, linear(arch::kMemWindowEast, 4)).find("only channels 0-3"), std::string::npos);
+  EXPECT_NE(message({0, 1}, 4, 2, linear(arch::kMemWindowEast, 4)).find("only channels 0-3"),
+            std::string::npos);
   EXPECT_NE(message({0, 1}, 0, 2, linear(arch::kMemWindowWest, 4)).find("does not exist"), std::string::npos);
   EXPECT_NE(message({1, 1}, 0, 2, linear(arch::kMemWindowOwn - 8, 4)).find("window"), std::string::npos);
   EXPECT_NE(message({0, 1}, 0, 2, with_locks(linear(arch::kMemWindowOwn, 4), 0, 64)).find("cannot reach"),
