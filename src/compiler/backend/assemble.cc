@@ -38,10 +38,13 @@ void drop_dead_control(Function& fn) {
   }
 }
 
-Result<CoreProgram> compile_once(Function fn, const ScheduleOptions& schedule, const Options& options, bool& out_of_registers) {
+Result<CoreProgram> compile_once(Function fn, const ScheduleOptions& schedule, const Options& options,
+                                 std::optional<AllocationFailure>& failure) {
   TRY(pipeline_loops(fn, schedule));
   resolve_all(fn);
+  if (fn.error) return *fn.error;
   drop_dead_control(fn);
+  merge_blocks(fn);
   TRY(schedule_blocks(fn, schedule));
   for (LoopStats& stats : fn.stats) {
     for (const Block& block : fn.blocks) {
@@ -52,26 +55,28 @@ Result<CoreProgram> compile_once(Function fn, const ScheduleOptions& schedule, c
   }
   TRY_ASSIGN(Allocation allocation, allocate_registers(fn));
   if (allocation.failure) {
-    out_of_registers = true;
+    failure = allocation.failure;
     return fail(Code::kOutOfRange, allocation.failure->message);
   }
   return encode_program(fn, allocation.regs, options);
 }
 
-// Attempts in order of falling freedom.
-std::vector<ScheduleOptions> attempts(const Function& fn) {
-  std::vector<ScheduleOptions> all;
-  for (int more = 0; more <= 8; more = more == 0 ? 1 : more * 2) {
-    for (int window : {1 << 20, 64, 24, 10, 4, 0}) {
-      ScheduleOptions options;
-      options.window = window;
-      options.ii_slack = more;
-      all.push_back(options);
-      if (window == 0 && fn.loops.empty()) return all;
-    }
+// Less freedom for the blocks where registers ran out; false when they have none left.
+bool restrict(ScheduleOptions& schedule, const AllocationFailure& failure) {
+  static constexpr int kWindows[] = {64, 32, 16, 8, 4, 2, 0};
+  bool changed = false;
+  for (int block : failure.blocks) {
+    const auto it = schedule.window.find(block);
+    const int now = it == schedule.window.end() ? 1 << 20 : it->second;
+    const auto* next = std::find_if(std::begin(kWindows), std::end(kWindows), [&](int w) { return w < now; });
+    if (next == std::end(kWindows)) continue;
+    schedule.window[block] = *next;
+    changed = true;
   }
-  return all;
+  return changed;
 }
+
+constexpr int kMostSlack = 16;
 
 }  // namespace
 
@@ -82,18 +87,21 @@ Result<CoreProgram> assemble_program(Builder builder, const Options& options) {
   resolve_all(fn);
   const Function source = fn;
   TRY(split_variables(fn));
-  Error last = fail(Code::kInternal, "nothing was tried");
-  for (const ScheduleOptions& schedule : attempts(fn)) {
-    bool out_of_registers = false;
-    auto program = compile_once(fn, schedule, options, out_of_registers);
+  if (fn.error) return *fn.error;
+  ScheduleOptions schedule;
+  for (;;) {
+    std::optional<AllocationFailure> failure;
+    auto program = compile_once(fn, schedule, options, failure);
     if (program.ok()) {
       if (options.verify) TRY(verify_program(source, *program));
       return program;
     }
-    last = program.error();
-    if (!out_of_registers) break;
+    if (!failure) return program.error();
+    if (restrict(schedule, *failure)) continue;
+    if (fn.loops.empty() || schedule.ii_slack >= kMostSlack) return program.error();
+    schedule.window.clear();
+    schedule.ii_slack = schedule.ii_slack == 0 ? 1 : 2 * schedule.ii_slack;
   }
-  return last;
 }
 
 }  // namespace tegula::compiler

@@ -80,6 +80,26 @@ Result<void> finish_control_flow(Function& fn) {
   return {};
 }
 
+void merge_blocks(Function& fn) {
+  std::vector<int> preds(fn.blocks.size());
+  for (const Block& block : fn.blocks) {
+    for (int succ : block.succ) ++preds[static_cast<size_t>(succ)];
+  }
+  std::vector<bool> keep(fn.blocks.size(), true);
+  for (size_t b = fn.blocks.size() - 1; b-- > 0;) {
+    Block &block = fn.blocks[b], &next = fn.blocks[b + 1];
+    const bool plain = !block.kernel && !next.kernel && !next.is_target && block.loop < 0 && next.loop < 0;
+    if (!plain || block.succ != std::vector<int>{static_cast<int>(b + 1)} || preds[b + 1] != 1 || !block.falls_through) continue;
+    // A prologue belongs to the end of its block.
+    if (!block.insts.empty() && block.insts.back().pin == Inst::Pin::kFromEnd) continue;
+    block.insts.insert(block.insts.end(), next.insts.begin(), next.insts.end());
+    block.succ = next.succ;
+    block.falls_through = next.falls_through;
+    keep[b + 1] = false;
+  }
+  drop_blocks(fn, keep);
+}
+
 void resolve_all(Function& fn) {
   fn.read_flags.clear();
   for (const Block& block : fn.blocks) {
@@ -96,7 +116,9 @@ void resolve_all(Function& fn) {
     }
   }
   for (Block& block : fn.blocks) {
-    for (Inst& inst : block.insts) (void)resolve(fn, inst);
+    for (Inst& inst : block.insts) {
+      if (auto resolved = resolve(fn, inst); !resolved.ok()) fn.set_error(Code::kInternal, resolved.error().message);
+    }
   }
 }
 

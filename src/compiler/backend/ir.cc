@@ -329,14 +329,28 @@ Result<isa::Instr> to_instr(const Function& fn, const Inst& inst, int alternativ
   return out;
 }
 
-const isa::Timing& timing_of(const Function& fn, const Inst& inst, int alternative) {
-  const auto instr = to_instr(fn, inst, alternative, nullptr);
-  isa::Instr plain;
-  plain.op = inst.ops[static_cast<size_t>(alternative)];
-  return isa::timing(instr.ok() ? *instr : plain);
-}
-
 namespace {
+
+// The timing can depend on the kind of a register, hence on an instruction with registers.
+Result<void> find_timing(const Function& fn, Inst& inst) {
+  inst.timing.clear();
+  for (size_t alt = 0; alt < inst.ops.size(); ++alt) {
+    TRY_ASSIGN(isa::Instr instr, to_instr(fn, inst, static_cast<int>(alt), nullptr));
+    inst.timing.push_back(&isa::timing(instr));
+  }
+  for (size_t alt = inst.ops.size(); alt-- > 1;) {
+    // Alternatives stand for one set of dependences.
+    bool same = true;
+    for (size_t i = 0; i < inst.info().operands.size(); ++i) {
+      const isa::OperandTiming &a = inst.timing[0]->operand[i], &b = inst.timing[alt]->operand[i];
+      same = same && a.cycle == b.cycle && a.bypass == b.bypass;
+    }
+    if (same && inst.timing[alt]->memory_last == inst.timing[0]->memory_last) continue;
+    inst.ops.erase(inst.ops.begin() + static_cast<std::ptrdiff_t>(alt));
+    inst.timing.erase(inst.timing.begin() + static_cast<std::ptrdiff_t>(alt));
+  }
+  return {};
+}
 
 u8 cycle_of(std::span<const std::pair<Reg, isa::OperandTiming>> list, Reg reg) {
   for (const auto& [r, timing] : list) {
@@ -377,7 +391,8 @@ Effect effect_of(const isa::InstrInfo& info) {
 
 Result<void> resolve(const Function& fn, Inst& inst) {
   const isa::InstrInfo& info = inst.info();
-  const isa::Timing& timing = timing_of(fn, inst, 0);
+  TRY(find_timing(fn, inst));
+  const isa::Timing& timing = *inst.timing[0];
   inst.access.clear();
   for (size_t i = 0; i < info.operands.size(); ++i) {
     const Operand& operand = inst.operand[i];
@@ -397,6 +412,8 @@ Result<void> resolve(const Function& fn, Inst& inst) {
   for (Reg reg : info.implicit_defs) add_implicit(fn, inst, reg, cycle_of(timing.implicit_defs, reg), true);
   for (Reg reg : info.implicit_uses) add_implicit(fn, inst, reg, cycle_of(timing.implicit_uses, reg), false);
   order_fifo(inst);
+  inst.cells_seen = 0;
+  for (const Access& access : inst.access) inst.cells_seen |= u64{1} << (access.cell % 64);
   inst.load = info.load;
   inst.store = info.store;
   inst.mem_first = timing.memory_first;
@@ -411,6 +428,7 @@ Result<void> resolve(const Function& fn, Inst& inst) {
 
 std::optional<int> register_gap(const Inst& a, const Inst& b) {
   std::optional<int> gap;
+  if ((a.cells_seen & b.cells_seen) == 0) return gap;
   const auto need = [&](int value) { gap = gap ? std::max(*gap, value) : value; };
   for (const Access& x : a.access) {
     for (const Access& y : b.access) {

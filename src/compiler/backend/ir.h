@@ -53,6 +53,8 @@ struct Inst {
 
   // Derived by resolve().
   std::vector<Access> access;
+  std::vector<const isa::Timing*> timing;  // by alternative
+  u64 cells_seen = 0;                      // bit (cell mod 64) of every access: a quick test for independence
   bool load = false, store = false;
   u8 mem_first = 0, mem_last = 0;
   Effect effect = Effect::kNone;
@@ -64,6 +66,10 @@ struct Inst {
   int time = 0;
 
   const isa::InstrInfo& info() const { return isa::info(ops[0]); }
+  void choose(size_t alternative) {
+    ops = {ops[alternative]};
+    timing = {timing[alternative]};
+  }
 };
 
 struct LoopInfo {
@@ -116,7 +122,6 @@ Result<void> resolve(const Function& fn, Inst& inst);
 // The instruction with a register of the right class for every operand (any: for timing; or by an assignment).
 Result<isa::Instr> to_instr(const Function& fn, const Inst& inst, int alternative,
                             const std::vector<isa::Reg>* assignment);
-const isa::Timing& timing_of(const Function& fn, const Inst& inst, int alternative);
 
 // Smallest issue distance at which b may follow a (a earlier in program order); nothing when they are independent.
 // `carried`: b belongs to a later iteration of a loop whose iterations are promised disjoint.
@@ -126,8 +131,5 @@ std::optional<int> order_gap(const Inst& a, const Inst& b, bool carried_disjoint
 
 constexpr int kDelaySlots = 5;
 constexpr int kTail = 16;  // no effect of an instruction lasts longer than this many cycles after its issue
-
-std::string inst_text(const Function& fn, const Inst& inst);
-std::string instr_text(const isa::Instr& instr);
 
 }  // namespace tegula::compiler::backend

@@ -30,7 +30,7 @@ int resource_bound(const ModuloProblem& problem) {
   std::array<int, 64> units{};
   for (const Inst* inst : problem.insts) {
     if (inst->ops.size() > 1) continue;
-    const Footprint print = footprint(*problem.fn, *inst, 0);
+    const Footprint print = footprint(*inst, 0);
     for (size_t s = 0; s < slots.size(); ++s) slots[s] += print.slots >> s & 1;
     for (u64 cycle : print.strong) {
       for (size_t u = 0; u < 64; ++u) units[u] += cycle >> u & 1;
@@ -54,7 +54,7 @@ class Scheduler {
     }
     for (size_t i = 0; i < n_; ++i) {
       for (size_t a = 0; a < problem.insts[i]->ops.size(); ++a) {
-        prints_[i].push_back(footprint(*problem.fn, *problem.insts[i], static_cast<int>(a)));
+        prints_[i].push_back(footprint(*problem.insts[i], a));
       }
     }
     table_.add(back, back_row());

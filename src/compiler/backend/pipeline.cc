@@ -20,8 +20,10 @@ Inst make(Function& fn, std::vector<Op> ops, const std::vector<Arg>& args) {
     fn.set_error(Code::kInternal, "loop control: " + inst.error().message);
     Inst none;
     none.ops = {Op::NOPX};
+    (void)resolve(fn, none);
     return none;
   }
+  (void)resolve(fn, *inst);
   return *inst;
 }
 
@@ -118,8 +120,8 @@ class Pipeliner {
     problem.edges = loop_edges(problem.insts, local_, loop_.options.disjoint_iterations);
     const int bound = resource_bound(problem);
     const int limit = bound + slack_ + 16 + static_cast<int>(body_.size());
-    const Footprint jnz = footprint(fn_, body().insts.back(), 0);
-    const Footprint jnzd = footprint(fn_, make_jnzd(), 0);
+    const Footprint jnz = footprint(body().insts.back(), 0);
+    const Footprint jnzd = footprint(make_jnzd(), 0);
     for (int ii = bound; ii <= limit; ++ii) {
       for (const BackEdge edge : {BackEdge::kJnz, BackEdge::kJnzd}) {
         if (loop_.options.back_edge != BackEdge::kAuto && loop_.options.back_edge != edge) continue;
@@ -145,7 +147,7 @@ class Pipeliner {
     std::map<u32, std::pair<int, int>> spans;
     for (size_t i = 0; i < body_.size(); ++i) {
       const isa::InstrInfo& info = body_[i].info();
-      const isa::Timing& timing = timing_of(fn_, body_[i], 0);
+      const isa::Timing& timing = *body_[i].timing[0];
       for (size_t o = 0; o < info.operands.size(); ++o) {
         const Operand& operand = body_[i].operand[o];
         if (!operand.is_reg || !is_local(operand.reg.var)) continue;
@@ -226,12 +228,12 @@ class Pipeliner {
     if (plan_.schedule.back_edge == BackEdge::kJnzd) return true;
     const int ii = plan_.schedule.ii, rows = ii * plan_.unroll;
     Reservations table(ii);
-    for (size_t i = 0; i < body_.size(); ++i) table.add(footprint(fn_, body_[i], plan_.schedule.alternative[i]), plan_.schedule.time[i]);
-    table.add(footprint(fn_, body().insts.back(), 0), rows - 1 - kDelaySlots);
+    for (size_t i = 0; i < body_.size(); ++i) table.add(footprint(body_[i], static_cast<size_t>(plan_.schedule.alternative[i])), plan_.schedule.time[i]);
+    table.add(footprint(body().insts.back(), 0), rows - 1 - kDelaySlots);
     const Inst dec = make_add(fn_, counter_, counter_, -plan_.unroll);
     for (int row = 0; row < rows; ++row) {
       for (size_t alt = 0; alt < dec.ops.size(); ++alt) {
-        if (!table.fits(footprint(fn_, dec, static_cast<int>(alt)), row)) continue;
+        if (!table.fits(footprint(dec, alt), row)) continue;
         plan_.dec_row = row;
         dec_op_ = dec.ops[alt];
         return true;
@@ -257,7 +259,7 @@ class Pipeliner {
 
   Inst instance(size_t index, int iteration) {
     Inst inst = body_[index];
-    inst.ops = {inst.ops[static_cast<size_t>(plan_.schedule.alternative[index])]};
+    inst.choose(static_cast<size_t>(plan_.schedule.alternative[index]));
     for (Operand& operand : inst.operand) {
       if (!operand.is_reg) continue;
       const auto it = plan_.copies.find(operand.reg.var);

@@ -29,6 +29,12 @@ class Bits {
   void merge(const Bits& other) {
     for (size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
   }
+  bool meets(const Bits& other) const {
+    for (size_t w = 0; w < words_.size(); ++w) {
+      if ((words_[w] & other.words_[w]) != 0) return true;
+    }
+    return false;
+  }
   bool operator==(const Bits&) const = default;
   template <typename F>
   void each(F f) const {
@@ -271,27 +277,51 @@ class Allocator {
     return out;
   }
 
-  static bool share(Reg a, Reg b) {
-    for (u16 x : atoms_of(a)) {
-      for (u16 y : atoms_of(b)) {
-        if (x == y) return true;
+  static const Bits& bits_of(Reg reg) {
+    static const auto table = [] {
+      std::vector<Bits> all(static_cast<size_t>(Reg::kCount), Bits(atom_count()));
+      for (size_t r = 1; r < all.size(); ++r) {
+        for (u16 atom : atoms_of(static_cast<Reg>(r))) all[r].set(atom);
+      }
+      return all;
+    }();
+    return table[static_cast<size_t>(reg)];
+  }
+
+  // A result likes the register of an operand of its own kind: sums stay in one accumulator.
+  void collect_hints() {
+    hints_.resize(fn_.vars.size());
+    for (const Block& block : fn_.blocks) {
+      for (const Inst& inst : block.insts) {
+        const isa::InstrInfo& info = inst.info();
+        if (info.outs == 0 || !inst.operand[0].is_reg) continue;
+        for (size_t o = info.outs; o < info.operands.size(); ++o) {
+          if (!inst.operand[o].is_reg || info.operands[o].cls != info.operands[0].cls) continue;
+          hints_[inst.operand[0].reg.var].push_back(inst.operand[o].reg.var);
+          hints_[inst.operand[o].reg.var].push_back(inst.operand[0].reg.var);
+          break;
+        }
       }
     }
-    return false;
+  }
+
+  Reg pick(u32 v, const std::vector<Reg>& choice, const std::vector<Reg>& regs) const {
+    Bits taken(atom_count());
+    matrix_[v].each([&](u32 other) { taken.merge(bits_of(regs[other])); });
+    const auto free = [&](Reg reg) { return !taken.meets(bits_of(reg)); };
+    for (u32 hint : hints_[v]) {
+      const Reg reg = fn_.vars[hint].fixed != Reg::kNone ? fn_.vars[hint].fixed : regs[hint];
+      if (reg != Reg::kNone && free(reg) && std::find(choice.begin(), choice.end(), reg) != choice.end()) return reg;
+    }
+    const auto it = std::find_if(choice.begin(), choice.end(), free);
+    return it == choice.end() ? Reg::kNone : *it;
   }
 
   std::optional<u32> try_order(const std::vector<u32>& order, const std::vector<std::vector<Reg>>& choice, std::vector<Reg>& regs) const {
     std::fill(regs.begin(), regs.end(), Reg::kNone);
     for (u32 v : order) {
-      std::vector<Reg> taken;
-      matrix_[v].each([&](u32 other) {
-        if (regs[other] != Reg::kNone) taken.push_back(regs[other]);
-      });
-      const auto free = std::find_if(choice[v].begin(), choice[v].end(), [&](Reg reg) {
-        return std::none_of(taken.begin(), taken.end(), [&](Reg other) { return share(reg, other); });
-      });
-      if (free == choice[v].end()) return v;
-      regs[v] = *free;
+      regs[v] = pick(v, choice[v], regs);
+      if (regs[v] == Reg::kNone) return v;
     }
     return {};
   }
@@ -299,6 +329,7 @@ class Allocator {
   // Smallest-last order within each size; a variable that finds no register moves to the front, and again.
   Result<Allocation> color() {
     const auto choice = candidates();
+    collect_hints();
     std::vector<u32> order;
     std::vector<size_t> degree(fn_.vars.size());
     for (u32 v = 0; v < fn_.vars.size(); ++v) {
@@ -315,14 +346,25 @@ class Allocator {
     Allocation out;
     out.regs.assign(fn_.vars.size(), Reg::kNone);
     std::optional<u32> stuck;
-    for (size_t attempt = 0; attempt < 4 * order.size() + 16; ++attempt) {
+    for (size_t attempt = 0; attempt < 48; ++attempt) {
       stuck = try_order(order, choice, out.regs);
       if (!stuck) return out;
       if (choice[*stuck].empty()) break;
       std::erase(order, *stuck);
       order.insert(order.begin(), *stuck);
     }
-    out.failure = AllocationFailure{fn_.vars[*stuck].kind, describe(*stuck, choice[*stuck])};
+    out.failure = AllocationFailure{describe(*stuck, choice[*stuck]), blocks_with(*stuck)};
+    return out;
+  }
+
+  std::vector<int> blocks_with(u32 v) const {
+    std::vector<int> out;
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const auto mine = [&](const Event& event) { return owner_[event.cell] == v; };
+      bool in = std::any_of(blocks_[b].scan.begin(), blocks_[b].scan.end(), mine);
+      blocks_[b].live.each([&](u32 cell) { in = in || owner_[cell] == v; });
+      if (in) out.push_back(static_cast<int>(b));
+    }
     return out;
   }
 
@@ -332,7 +374,7 @@ class Allocator {
     int count = 0;
     matrix_[v].each([&](u32 other) {
       const bool related = std::any_of(kind_members(fn_.vars[other].kind).begin(), kind_members(fn_.vars[other].kind).end(),
-                                       [&](Reg a) { return !choice.empty() && share(a, choice[0]); });
+                                       [&](Reg a) { return !choice.empty() && bits_of(a).meets(bits_of(choice[0])); });
       if (related && ++count <= 40) text += " " + fn_.vars[other].name;
     });
     return text + (count > 40 ? " .." : "");
@@ -342,6 +384,7 @@ class Allocator {
   std::vector<BlockData> blocks_;
   std::vector<u32> owner_;  // variable of a cell; ~0: a fixed register
   std::vector<Bits> matrix_, blocked_;
+  std::vector<std::vector<u32>> hints_;
   std::vector<Event> possible_;
   mutable std::vector<bool> used_;
 };

@@ -11,12 +11,12 @@ using isa::Slot;
 
 // ---------------------------------------------------------------- reservations
 
-Footprint footprint(const Function& fn, const Inst& inst, int alternative) {
+Footprint footprint(const Inst& inst, size_t alternative) {
   Footprint print;
-  const Slot slot = isa::info(inst.ops[static_cast<size_t>(alternative)]).slot;
+  const Slot slot = isa::info(inst.ops[alternative]).slot;
   print.slots = static_cast<u8>(1u << static_cast<int>(slot));
   if (slot == Slot::kLng) print.slots |= (1u << static_cast<int>(Slot::kAlu)) | (1u << static_cast<int>(Slot::kMv));
-  for (const isa::UnitUse& use : timing_of(fn, inst, alternative).units) {
+  for (const isa::UnitUse& use : inst.timing[alternative]->units) {
     for (int c = use.start; c < use.start + use.cycles && c < kTail; ++c) {
       (use.weak ? print.weak : print.strong)[static_cast<size_t>(c)] |= u64{1} << use.unit;
       print.count = std::max<u8>(print.count, static_cast<u8>(c + 1));
@@ -100,7 +100,10 @@ class BlockScheduler {
  public:
   BlockScheduler(Function& fn, int block, const ScheduleOptions& options, const std::vector<bool>& scheduled,
                  const std::vector<Timed>& tails)
-      : fn_(fn), block_(fn.blocks[static_cast<size_t>(block)]), index_(block), options_(options), scheduled_(scheduled), tails_(tails) {}
+      : fn_(fn), block_(fn.blocks[static_cast<size_t>(block)]), index_(block), scheduled_(scheduled), tails_(tails) {
+    const auto it = options.window.find(block);
+    if (it != options.window.end()) window_ = it->second;
+  }
 
   Result<void> run() {
     for (const Timed& tail : tails_) reserve(*tail.inst, tail.time);
@@ -110,7 +113,7 @@ class BlockScheduler {
   }
 
  private:
-  void reserve(const Inst& inst, int time) { table_.add(footprint(fn_, inst, 0), time); }
+  void reserve(const Inst& inst, int time) { table_.add(footprint(inst, 0), time); }
 
   void collect() {
     for (Inst& inst : block_.insts) {
@@ -147,7 +150,7 @@ class BlockScheduler {
         ++first;
       }
       const size_t pick = choose(done, missing, height, earliest, first);
-      const auto window = static_cast<size_t>(options_.window);
+      const auto window = static_cast<size_t>(window_);
       const int bound = pick > window ? std::max(earliest[pick], floor_of(floor, first, pick - window)) : earliest[pick];
       put(*free_[pick], bound);
       done[pick] = true;
@@ -165,7 +168,7 @@ class BlockScheduler {
                 const std::vector<int>& earliest, size_t first) const {
     size_t best = first;
     bool found = false;
-    const size_t end = std::min(done.size(), first + static_cast<size_t>(options_.window) + 1);
+    const size_t end = std::min(done.size(), first + static_cast<size_t>(window_) + 1);
     for (size_t i = first; i < end; ++i) {
       if (done[i] || missing[i] != 0) continue;
       if (!found || height[i] > height[best] || (height[i] == height[best] && earliest[i] < earliest[best])) best = i;
@@ -177,10 +180,10 @@ class BlockScheduler {
   void put(Inst& inst, int earliest) {
     for (int t = std::max(0, earliest);; ++t) {
       for (size_t alt = 0; alt < inst.ops.size(); ++alt) {
-        const Footprint print = footprint(fn_, inst, static_cast<int>(alt));
+        const Footprint print = footprint(inst, alt);
         if (!table_.fits(print, t)) continue;
         table_.add(print, t);
-        inst.ops = {inst.ops[alt]};
+        inst.choose(alt);
         inst.time = t;
         return;
       }
@@ -265,16 +268,16 @@ class BlockScheduler {
   bool fits_at(int length, const std::vector<Timed>& after) const {
     Reservations table = table_;
     if (branch_ != nullptr) {
-      const Footprint print = footprint(fn_, *branch_, 0);
+      const Footprint print = footprint(*branch_, 0);
       if (!table.fits(print, length - 1 - kDelaySlots)) return false;
       table.add(print, length - 1 - kDelaySlots);
     }
     // Pinned code is consistent among itself, so it is checked against ours only.
     for (const Inst* inst : late_) {
-      if (!table.fits(footprint(fn_, *inst, 0), length + inst->time)) return false;
+      if (!table.fits(footprint(*inst, 0), length + inst->time)) return false;
     }
     for (const Timed& next : after) {
-      if (!table.fits(footprint(fn_, *next.inst, 0), length + next.time)) return false;
+      if (!table.fits(footprint(*next.inst, 0), length + next.time)) return false;
     }
     if (loops_to_itself()) {
       for (const Inst* inst : free_) {
@@ -289,9 +292,9 @@ class BlockScheduler {
   bool tail_fits(const Inst& inst, int length) const {
     Reservations tail;
     for (const Inst* other : free_) {
-      if (other->time > length - kTail) tail.add(footprint(fn_, *other, 0), other->time - length);
+      if (other->time > length - kTail) tail.add(footprint(*other, 0), other->time - length);
     }
-    return tail.fits(footprint(fn_, inst, 0), inst.time);
+    return tail.fits(footprint(inst, 0), inst.time);
   }
 
   void finish(int length) {
@@ -304,7 +307,7 @@ class BlockScheduler {
   Function& fn_;
   Block& block_;
   int index_;
-  const ScheduleOptions& options_;
+  int window_ = 1 << 20;
   const std::vector<bool>& scheduled_;
   const std::vector<Timed>& tails_;
   Reservations table_;

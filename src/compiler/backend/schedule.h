@@ -14,7 +14,7 @@ struct Footprint {
   u8 count = 0;
   std::array<u64, kTail> strong{}, weak{};
 };
-Footprint footprint(const Function& fn, const Inst& inst, int alternative);
+Footprint footprint(const Inst& inst, size_t alternative);
 
 // Which slots and units are taken at which time; with a period, times are taken modulo it.
 class Reservations {
@@ -45,8 +45,8 @@ struct Edge {
 std::vector<Edge> block_edges(const std::vector<const Inst*>& insts);
 
 struct ScheduleOptions {
-  int window = 1 << 20;                // how far an instruction may move ahead of the source order
-  int ii_slack = 0;                    // bundles above the smallest ii that worked, for all loops
+  std::map<int, int> window;  // by block: how far an instruction may move ahead of the source order
+  int ii_slack = 0;           // bundles above the smallest ii that worked, for all loops
 };
 
 // Replaces the bodies of loops by kernel, prologue and epilogue where that pays.
@@ -62,10 +62,13 @@ void resolve_all(Function& fn);
 // Cells live at the start of each block, by program order (only valid before scheduling).
 std::vector<std::vector<bool>> live_in_cells(const Function& fn);
 
+// Joins blocks that only follow each other.
+void merge_blocks(Function& fn);
+
 // Registers for all variables by the exact times of their accesses; kNone for unused ones.
 struct AllocationFailure {
-  RegKind kind;
   std::string message;
+  std::vector<int> blocks;  // where the variable without a register lives
 };
 struct Allocation {
   std::vector<isa::Reg> regs;
