@@ -248,9 +248,12 @@ void Core::write_register(isa::Reg reg, const std::array<u8, 256>& value) {
   }
 }
 
-u32 Core::read_scalar(isa::Reg reg) const { return machine_->r(register_offset(reg)); }
+u32 Core::read_scalar(isa::Reg reg) const {
+  return reg == isa::Reg::kNone ? 0 : machine_->r(register_offset(reg));
+}
 
 void Core::write_scalar(isa::Reg reg, u32 value) {
+  if (reg == isa::Reg::kNone) return;
   machine_->set<u32>(register_offset(reg), value & write_mask(reg));
 }
 

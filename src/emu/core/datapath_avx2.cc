@@ -178,22 +178,10 @@ void fix_bf16_lanes(const MacArgs& args, const u8* a, const u8* b, int row, int 
   }
 }
 
-}  // namespace
-
-bool available() { return __builtin_cpu_supports("avx2"); }
-
-TEGULA_AVX2 void int8_8x8x8(const MacArgs& args) {
-  if (conf_sign_x(args.conf)) {
-    conf_sign_y(args.conf) ? int8_matrix<true, true>(args) : int8_matrix<true, false>(args);
-  } else {
-    conf_sign_y(args.conf) ? int8_matrix<false, true>(args) : int8_matrix<false, false>(args);
-  }
-}
-
 // Exponents of the products for which 2^(e - 139) and all products below 2^18 of it are normal floats.
 constexpr i32 kBlockLow = 13, kBlockHigh = 249;
 
-TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
+TEGULA_AVX2 void careful_block(const MacArgs& args) {
   alignas(32) i16 a[64];
   __m256i pairs[4];
   widen<true>(args.s1, a);
@@ -220,7 +208,7 @@ TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
   }
 }
 
-TEGULA_AVX2 void bf16_elements(const MacArgs& args) {
+TEGULA_AVX2 void careful_bf16(const MacArgs& args) {
   alignas(32) u8 a[128], b[128];  // zero beyond the operands
   std::memset(a, 0, sizeof a);
   std::memset(b, 0, sizeof b);
@@ -254,6 +242,113 @@ TEGULA_AVX2 void bf16_elements(const MacArgs& args) {
     const __m256i bad_lanes = _mm256_or_si256(_mm256_or_si256(sum.bad, special), outside);
     const int bad = three_terms ? 0xFF : lanes_of(bad_lanes);
     if (bad != 0) [[unlikely]] fix_bf16_lanes(args, a, b, r, bad);
+  }
+}
+
+// The common case: no third term, exponents in range everywhere. False when some lane needs the careful version.
+TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, __m256i absent, __m256 acc, __m256i& top) {
+  const __m256i sign = _mm256_set1_epi32(static_cast<i32>(0x80000000)), field = _mm256_set1_epi32(0x7F800000);
+  const __m256i acc_bits = _mm256_castps_si256(acc), term_bits = _mm256_castps_si256(term);
+  const __m256i acc_field = _mm256_and_si256(acc_bits, field);
+  top = _mm256_max_epi32(top, acc_field);
+  const __m256i term_larger = _mm256_andnot_si256(absent, _mm256_cmpgt_epi32(field_of_term, acc_field));
+  const __m256i acc_larger = _mm256_cmpgt_epi32(acc_field, field_of_term);
+  const __m256 for_acc = _mm256_castsi256_ps(
+      _mm256_or_si256(_mm256_and_si256(field_of_term, term_larger), _mm256_and_si256(acc_bits, sign)));
+  const __m256 for_term = _mm256_castsi256_ps(
+      _mm256_or_si256(_mm256_and_si256(acc_field, acc_larger), _mm256_and_si256(term_bits, sign)));
+  const __m256 rounded_acc = _mm256_sub_ps(_mm256_add_ps(acc, for_acc), for_acc);
+  const __m256 rounded_term = _mm256_sub_ps(_mm256_add_ps(term, for_term), for_term);
+  return flush<false>(_mm256_add_ps(rounded_acc, rounded_term));
+}
+
+TEGULA_AVX2 inline bool any_infinite(__m256i top) {
+  return lanes_of(_mm256_cmpeq_epi32(top, _mm256_set1_epi32(0x7F800000))) != 0;
+}
+
+// All sums of one exponent of each operand lie within the fast range.
+TEGULA_AVX2 inline bool exponents_fit(const u8* e1, const u8* e2) {
+  const auto words = [](const u8* e) TEGULA_AVX2 {
+    return _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(e)));
+  };
+  const auto least = [](__m128i v) TEGULA_AVX2 { return _mm_cvtsi128_si32(_mm_minpos_epu16(v)) & 0xFFFF; };
+  const __m128i a = words(e1), b = words(e2), all = _mm_set1_epi16(255);
+  const i32 low = least(a) + least(b) - 127;
+  const i32 high = 510 - least(_mm_sub_epi16(all, a)) - least(_mm_sub_epi16(all, b)) - 127;
+  return low >= kBlockLow && high <= kBlockHigh;
+}
+
+TEGULA_AVX2 bool fast_block(const MacArgs& args) {
+  alignas(32) i16 a[64];
+  __m256i pairs[4];
+  widen<true>(args.s1, a);
+  pair_columns(args.s2, pairs);
+  const __m256i columns = _mm256_slli_epi32(
+      _mm256_sub_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(args.e2))),
+                       _mm256_set1_epi32(127)),
+      23);
+  const __m256i zero = _mm256_setzero_si256(), to_scale = _mm256_set1_epi32(12 << 23);
+  __m256i top = zero;
+  for (int r = 0; r < 8; ++r) {
+    __m256i product = row_product(a + 8 * r, pairs);
+    if (args.negate_product) product = _mm256_sub_epi32(zero, product);
+    const __m256i exponent = _mm256_add_epi32(columns, _mm256_set1_epi32(args.e1[r] << 23));
+    const __m256 scale = _mm256_castsi256_ps(_mm256_sub_epi32(exponent, to_scale));
+    const __m256 term = _mm256_mul_ps(_mm256_cvtepi32_ps(product), scale);
+    store256(args.out + 32 * r, fast_accumulate(term, exponent, _mm256_cmpeq_epi32(product, zero),
+                                                float_acc(args.acc1, args.negate_acc1, r), top));
+  }
+  return !any_infinite(top);
+}
+
+// bf16 products are exact in single precision unless they are denormal there; those lanes, denormal operands and
+// infinities go to the careful version.
+TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
+  const __m256i field = _mm256_set1_epi32(0x7F800000), magnitude = _mm256_set1_epi32(0x7FFFFFFF);
+  const __m256i zero = _mm256_setzero_si256(), bias = _mm256_set1_epi32(127 << 23);
+  const __m256 flip = _mm256_castsi256_ps(_mm256_set1_epi32(args.negate_product ? static_cast<i32>(0x80000000) : 0));
+  __m256i top = zero, bad = zero;
+  for (int r = 0; r < 8; ++r) {
+    const auto operand = [&](const u8* s, u32 bytes) TEGULA_AVX2 {
+      if (16u * static_cast<u32>(r) >= bytes) return _mm256_setzero_si256();
+      const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(s + 16 * r));
+      return _mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
+    };
+    const __m256i x = operand(args.s1, args.s1_bytes), y = operand(args.s2, args.s2_bytes);
+    const __m256i fx = _mm256_and_si256(x, field), fy = _mm256_and_si256(y, field);
+    const __m256 raw = _mm256_xor_ps(_mm256_mul_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(y)), flip);
+    const __m256i raw_bits = _mm256_castps_si256(raw), raw_field = _mm256_and_si256(raw_bits, field);
+    const __m256i absent = _mm256_cmpeq_epi32(_mm256_and_si256(raw_bits, magnitude), zero);
+    const __m256i least = _mm256_min_epi32(_mm256_min_epi32(fx, fy), raw_field);
+    bad = _mm256_or_si256(bad, _mm256_andnot_si256(absent, _mm256_cmpeq_epi32(least, zero)));
+    top = _mm256_max_epi32(top, raw_field);
+    const __m256i exponent = _mm256_sub_epi32(_mm256_add_epi32(fx, fy), bias);
+    const __m256 term = _mm256_castsi256_ps(_mm256_andnot_si256(absent, raw_bits));
+    store256(args.out + 32 * r,
+             fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r), top));
+  }
+  return lanes_of(bad) == 0 && !any_infinite(top);
+}
+
+}  // namespace
+
+void block_8x8x8t(const MacArgs& args) {
+  if (args.acc2 == nullptr && exponents_fit(args.e1, args.e2) && fast_block(args)) [[likely]] return;
+  careful_block(args);
+}
+
+void bf16_elements(const MacArgs& args) {
+  if (args.acc2 == nullptr && fast_bf16(args)) [[likely]] return;
+  careful_bf16(args);
+}
+
+bool available() { return __builtin_cpu_supports("avx2"); }
+
+TEGULA_AVX2 void int8_8x8x8(const MacArgs& args) {
+  if (conf_sign_x(args.conf)) {
+    conf_sign_y(args.conf) ? int8_matrix<true, true>(args) : int8_matrix<true, false>(args);
+  } else {
+    conf_sign_y(args.conf) ? int8_matrix<false, true>(args) : int8_matrix<false, false>(args);
   }
 }
 

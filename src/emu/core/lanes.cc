@@ -42,8 +42,12 @@ bool srs_lanes(const u8* src, u32 count, const SrsMode& mode, u8* out) {
   i64 high = mode.is_signed ? (i64{1} << (kBits - 1)) - 1 : (i64{1} << kBits) - 1;
   i64 low = mode.is_signed ? -high - 1 : 0;
   bool overflow = false;
+  const u32 shift = mode.shift & 63;
+  const bool even = sizeof(Lane) == 4 && mode.rounding == kConvEven && shift != 0 && shift < 32;
   for (u32 i = 0; i < count; ++i) {
-    const i64 rounded = shift_round(load_le<Lane>(src + i * sizeof(Lane)), mode.shift, mode.rounding);
+    const i64 lane = load_le<Lane>(src + i * sizeof(Lane));
+    const i64 rounded = even ? (lane + ((i64{1} << (shift - 1)) - 1) + ((lane >> shift) & 1)) >> shift
+                             : shift_round(lane, shift, mode.rounding);
     bool clipped = rounded < low || rounded > high;
     overflow |= clipped;
     i64 value = rounded;
@@ -196,6 +200,17 @@ u16 bf16_of_fp32(u32 bits, u32 rounding) {
 }
 
 void bf16_of_fp32(const u8* src, u32 count, u32 rounding, u8* out) {
+  if (rounding == kConvEven || rounding == kFloor) {  // without branches, so that the compiler can use vectors
+    const u32 even = rounding == kConvEven ? 1 : 0;
+    for (u32 i = 0; i < count; ++i) {
+      const u32 bits = load_le<u32>(src + 4 * i);
+      const u32 up = even ? 0x7FFF + ((bits >> 16) & 1) : (bits >> 31) * 0xFFFF;
+      const u32 top = bits >> 16;
+      const u32 special = top | ((bits & 0x7FFFFF) != 0 && (top & 0x7F) == 0);
+      store_le<u16>(out + 2 * i, static_cast<u16>((bits & 0x7F800000) == 0x7F800000 ? special : (bits + up) >> 16));
+    }
+    return;
+  }
   for (u32 i = 0; i < count; ++i) store_le<u16>(out + 2 * i, bf16_of_fp32(load_le<u32>(src + 4 * i), rounding));
 }
 

@@ -115,7 +115,14 @@ bool shuffle(Machine& m, u32 mode, const u8* both, u8* out) {
     return false;
   }
   const auto& source = shuffle_table()[mode];
-  for (u32 i = 0; i < 64; ++i) out[i] = both[source[i]];
+  const u32 bits = mode < kFlip32 ? kShapes[mode].bits_log2 : mode == kFlip32 ? 5 : 3;
+  if (bits >= 5) {
+    for (u32 i = 0; i < 64; i += 4) std::memcpy(out + i, both + source[i], 4);
+  } else if (bits == 4) {
+    for (u32 i = 0; i < 64; i += 2) std::memcpy(out + i, both + source[i], 2);
+  } else {
+    for (u32 i = 0; i < 64; ++i) out[i] = both[source[i]];
+  }
   return true;
 }
 
