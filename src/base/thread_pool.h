@@ -22,8 +22,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(begin, end) for pieces of at most `grain` that cover 0..count once, on all threads; returns when all
-  // are done. One call at a time; the body must not call parallel_for of the same pool.
+  // Calls body(begin, end) for pieces of at most `grain` that cover 0..count once, on all threads; returns
+  // when all are done. One call at a time; the body must not call parallel_for of the same pool.
   void parallel_for(i64 count, i64 grain, const std::function<void(i64 begin, i64 end)>& body);
 
  private:

@@ -26,9 +26,9 @@ Result<std::vector<i32>> tokenize(const Engine& engine, const std::string& text,
   if (tokens.empty()) return fail(Code::kInvalidArgument, "text " + std::to_string(number + 1) + " is empty");
   if (tokens.size() > limit) {
     if (!options.truncate) {
-      return fail(Code::kOutOfRange, "text " + std::to_string(number + 1) + " has " + std::to_string(tokens.size()) +
-                                         " tokens, the model takes " + std::to_string(limit) +
-                                         "; split it or ask for truncation");
+      return fail(Code::kOutOfRange, "text " + std::to_string(number + 1) + " has " +
+                                         std::to_string(tokens.size()) + " tokens, the model takes " +
+                                         std::to_string(limit) + "; split it or ask for truncation");
     }
     tokens[limit - 1] = tokens.back();
     tokens.resize(limit);
@@ -48,9 +48,11 @@ Result<void> run(Engine& engine, Batch& batch, std::span<Embedding> out) {
 
 }  // namespace
 
-Result<std::vector<Embedding>> embed(Engine& engine, std::span<const std::string> texts, const EmbedOptions& options) {
+Result<std::vector<Embedding>> embed(Engine& engine, std::span<const std::string> texts,
+                                     const EmbedOptions& options) {
   if (engine.traits().decoder || engine.options().all_rows) {
-    return fail(Code::kUnsupported, "model " + engine.model().name + " is not loaded as one that makes embeddings");
+    return fail(Code::kUnsupported,
+                "model " + engine.model().name + " is not loaded as one that makes embeddings");
   }
   std::vector<Embedding> out(texts.size());
   Batch batch;

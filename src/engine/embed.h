@@ -15,12 +15,13 @@ struct EmbedOptions {
 
 struct Embedding {
   std::vector<float> values;
-  i64 tokens = 0;         // that the model saw
+  i64 tokens = 0;  // that the model saw
   bool truncated = false;
 };
 
-// Short texts share passes. kUnsupported for a model that makes no embeddings; kOutOfRange, with the number of the text,
-// for one that is too long.
-Result<std::vector<Embedding>> embed(Engine& engine, std::span<const std::string> texts, const EmbedOptions& options = {});
+// Short texts share passes. kUnsupported for a model that makes no embeddings; kOutOfRange, with the number
+// of the text, for one that is too long.
+Result<std::vector<Embedding>> embed(Engine& engine, std::span<const std::string> texts,
+                                     const EmbedOptions& options = {});
 
 }  // namespace tegula::engine

@@ -26,8 +26,9 @@ Result<std::unique_ptr<Engine>> Engine::create(LoadedModel model, const EngineOp
   i64& context = engine->options_.context;
   if (context == 0) context = limit;
   if (context < 0 || context > limit) {
-    return fail(Code::kInvalidArgument, "a context of " + std::to_string(context) + " positions was asked for; model " +
-                                            engine->model_.name + " has 1 .. " + std::to_string(limit));
+    return fail(Code::kInvalidArgument, "a context of " + std::to_string(context) +
+                                            " positions was asked for; model " + engine->model_.name +
+                                            " has 1 .. " + std::to_string(limit));
   }
   if (options.slots < 1 || options.rows_per_pass < 1) {
     return fail(Code::kInvalidArgument, "slots and rows per pass must be 1 or more");

@@ -27,12 +27,12 @@ using RunnerFactory = std::function<Result<std::unique_ptr<OpRunner>>(const Runn
 Result<std::unique_ptr<OpRunner>> make_cpu_runner(const RunnerParts& parts);
 
 struct EngineOptions {
-  int threads = 0;         // 0: all hardware threads
-  i64 context = 0;         // positions per sequence; 0: the model's own limit
-  i64 slots = 1;           // sequences that may be open at once
-  i64 rows_per_pass = 128; // longer prompts go in several passes
-  bool all_rows = false;   // results for every token, not only the last of each sequence
-  bool check = false;      // compare each device node with the host; see ExecutionReport::checks
+  int threads = 0;          // 0: all hardware threads
+  i64 context = 0;          // positions per sequence; 0: the model's own limit
+  i64 slots = 1;            // sequences that may be open at once
+  i64 rows_per_pass = 128;  // longer prompts go in several passes
+  bool all_rows = false;    // results for every token, not only the last of each sequence
+  bool check = false;       // compare each device node with the host; see ExecutionReport::checks
 };
 
 class Engine {

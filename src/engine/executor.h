@@ -1,4 +1,5 @@
-// Runs a graph node by node through an OpRunner; counts, times and, on demand, checks what the device computed.
+// Runs a graph node by node through an OpRunner; counts, times and, on demand, checks what the device
+// computed.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ struct OpTotals {
 struct CheckRow {
   std::string node;
   double relative_l2 = 0;
-  double worst = 0;     // largest absolute difference
+  double worst = 0;  // largest absolute difference
   i64 worst_row = 0;
   i64 worst_col = 0;
 };
@@ -68,7 +69,8 @@ class Executor {
   void reset_report();
 
  private:
-  Executor(std::shared_ptr<const graph::Graph> graph, OpRunner& runner) : graph_(std::move(graph)), runner_(&runner) {}
+  Executor(std::shared_ptr<const graph::Graph> graph, OpRunner& runner)
+      : graph_(std::move(graph)), runner_(&runner) {}
   void assign_buffers();
   Result<void> check_pass(const Pass& pass) const;
   Result<void> run_node(i32 index, const Pass& pass, double pass_begin);

@@ -21,17 +21,20 @@ Result<const ref::Tensor*> prefill(Session& session, std::span<const i32> prompt
   const Stopwatch watch;
   out.prompt_tokens = static_cast<i64>(prompt.size());
   out.reused_tokens = session.keep_prefix(prompt);
-  TRY_ASSIGN(const ref::Tensor* logits, session.advance(prompt.subspan(static_cast<size_t>(out.reused_tokens))));
+  TRY_ASSIGN(const ref::Tensor* logits,
+             session.advance(prompt.subspan(static_cast<size_t>(out.reused_tokens))));
   out.prefill_seconds = watch.seconds();
   return logits;
 }
 
-std::span<const float> last_row(const ref::Tensor& logits) { return logits.row(logits.rows - 1); }
+std::span<const float> last_row(const ref::Tensor& logits) {
+  return logits.row(logits.rows - 1);
+}
 
-// Tokens until one of the ends: end token, stop text, token limit, context, callback. At the top of the loop `logits`
-// belongs to the last token of the session.
-Result<Finish> decode(Session& session, const ref::Tensor* logits, const GenerateOptions& options, TextStream& text,
-                      Generation& out) {
+// Tokens until one of the ends: end token, stop text, token limit, context, callback. At the top of the loop
+// `logits` belongs to the last token of the session.
+Result<Finish> decode(Session& session, const ref::Tensor* logits, const GenerateOptions& options,
+                      TextStream& text, Generation& out) {
   Sampler sampler(options.sampling);
   const std::optional<i32> eos = session.engine().tokenizer().eos();
   for (;;) {
@@ -54,9 +57,12 @@ Result<Finish> decode(Session& session, const ref::Tensor* logits, const Generat
 Finish finish_text(TextStream& text, Finish finish) {
   if (finish == Finish::kCancelled) return finish;
   switch (text.finish()) {
-    case TextStream::State::kStopped: return Finish::kStop;
-    case TextStream::State::kCancelled: return Finish::kCancelled;
-    case TextStream::State::kOpen: return finish;
+    case TextStream::State::kStopped:
+      return Finish::kStop;
+    case TextStream::State::kCancelled:
+      return Finish::kCancelled;
+    case TextStream::State::kOpen:
+      return finish;
   }
   return finish;
 }
@@ -65,9 +71,12 @@ Finish finish_text(TextStream& text, Finish finish) {
 
 const char* finish_name(Finish finish) {
   switch (finish) {
-    case Finish::kStop: return "stop";
-    case Finish::kLength: return "length";
-    case Finish::kCancelled: return "cancelled";
+    case Finish::kStop:
+      return "stop";
+    case Finish::kLength:
+      return "length";
+    case Finish::kCancelled:
+      return "cancelled";
   }
   return "";
 }
@@ -85,8 +94,8 @@ Result<Generation> generate(Session& session, std::span<const i32> prompt, const
   return out;
 }
 
-Result<Generation> generate(Session& session, std::string_view prompt, bool add_special, const GenerateOptions& options,
-                            const StreamCallback& stream) {
+Result<Generation> generate(Session& session, std::string_view prompt, bool add_special,
+                            const GenerateOptions& options, const StreamCallback& stream) {
   const std::vector<i32> tokens = session.engine().tokenizer().encode(prompt, add_special);
   return generate(session, tokens, options, stream);
 }

@@ -19,8 +19,12 @@ struct GenerateOptions {
   bool ignore_eos = false;
 };
 
-enum class Finish : u8 { kStop, kLength, kCancelled };  // end token or stop text; token limit or context full; callback
-const char* finish_name(Finish finish);                 // "stop", "length", "cancelled"
+enum class Finish : u8 {
+  kStop,
+  kLength,
+  kCancelled
+};                                       // end token or stop text; token limit or context full; callback
+const char* finish_name(Finish finish);  // "stop", "length", "cancelled"
 
 struct Generation {
   std::vector<i32> tokens;  // without the end token
@@ -41,7 +45,7 @@ Result<Generation> generate(Session& session, std::span<const i32> prompt, const
                             const StreamCallback& stream = {});
 
 // Tokenises first; add_special as in Tokenizer::encode.
-Result<Generation> generate(Session& session, std::string_view prompt, bool add_special, const GenerateOptions& options,
-                            const StreamCallback& stream = {});
+Result<Generation> generate(Session& session, std::string_view prompt, bool add_special,
+                            const GenerateOptions& options, const StreamCallback& stream = {});
 
 }  // namespace tegula::engine

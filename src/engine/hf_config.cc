@@ -16,8 +16,10 @@ class Entries {
   Result<i64> size(const char* key) const {
     if (!has(key)) return fail(Code::kCorrupt, std::string("entry '") + key + "' is missing");
     const Json& value = json_[key];
-    const bool fits = value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= (1 << 30);
-    if (!fits) return fail(Code::kCorrupt, std::string("entry '") + key + "' must be an integer in 1 .. 2^30");
+    const bool fits =
+        value.is_number_integer() && value.get<double>() >= 1 && value.get<double>() <= (1 << 30);
+    if (!fits)
+      return fail(Code::kCorrupt, std::string("entry '") + key + "' must be an integer in 1 .. 2^30");
     return value.get<i64>();
   }
   Result<i64> size_or(const char* key, i64 otherwise) const {
@@ -26,7 +28,8 @@ class Entries {
   }
   Result<float> real_or(const char* key, float otherwise) const {
     if (!has(key)) return otherwise;
-    if (!json_[key].is_number()) return fail(Code::kCorrupt, std::string("entry '") + key + "' must be a number");
+    if (!json_[key].is_number())
+      return fail(Code::kCorrupt, std::string("entry '") + key + "' must be a number");
     return json_[key].get<float>();
   }
   bool flag(const char* key, bool otherwise) const {
@@ -50,7 +53,8 @@ class Entries {
   const Json& json_;
 };
 
-// transformers 5 moved the base into "rope_parameters"; both may name a kind of scaling, of which we have none.
+// transformers 5 moved the base into "rope_parameters"; both may name a kind of scaling, of which we have
+// none.
 Result<float> rope_base(const Entries& entries) {
   TRY_ASSIGN(float base, entries.real_or("rope_theta", 10000.0f));
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -106,8 +110,10 @@ Result<model::Config> parse_hf_config(ByteSpan json) {
   const Entries entries(root);
   TRY_ASSIGN(const model::Family family, model::family_by_name(entries.text("model_type", "")));
   switch (family) {
-    case model::Family::kLlama: return llama(entries);
-    case model::Family::kBert: return bert(entries);
+    case model::Family::kLlama:
+      return llama(entries);
+    case model::Family::kBert:
+      return bert(entries);
   }
   return fail(Code::kInternal, "family without a configuration reader");
 }

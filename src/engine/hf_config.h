@@ -7,7 +7,8 @@
 
 namespace tegula::engine {
 
-// kUnsupported, naming the entry, for an architecture or a variant that we lack; kCorrupt for anything malformed.
+// kUnsupported, naming the entry, for an architecture or a variant that we lack; kCorrupt for anything
+// malformed.
 Result<model::Config> parse_hf_config(ByteSpan json);
 
 // The "chat_template" entry of tokenizer_config.json; empty where there is none or several.

@@ -11,10 +11,10 @@ KvCache::KvCache(i64 layers, i64 slots, i64 capacity, i64 cols)
 Result<void> KvCache::store(i64 layer, i64 slot, i64 position, std::span<const float> key,
                             std::span<const float> value) {
   if (layer < 0 || layer >= layers_ || slot < 0 || slot >= slots_ || position < 0 || position >= capacity_) {
-    return fail(Code::kOutOfRange, "KV cache of " + std::to_string(layers_) + " layers, " + std::to_string(slots_) +
-                                       " slots and " + std::to_string(capacity_) + " positions has no layer " +
-                                       std::to_string(layer) + ", slot " + std::to_string(slot) + ", position " +
-                                       std::to_string(position));
+    return fail(Code::kOutOfRange, "KV cache of " + std::to_string(layers_) + " layers, " +
+                                       std::to_string(slots_) + " slots and " + std::to_string(capacity_) +
+                                       " positions has no layer " + std::to_string(layer) + ", slot " +
+                                       std::to_string(slot) + ", position " + std::to_string(position));
   }
   Lane& lane = lanes_[layer * slots_ + slot];
   const size_t needed = static_cast<size_t>((position + 1) * cols_);
@@ -29,7 +29,8 @@ Result<void> KvCache::store(i64 layer, i64 slot, i64 position, std::span<const f
 
 i64 KvCache::bytes() const {
   i64 out = 0;
-  for (const Lane& lane : lanes_) out += static_cast<i64>((lane.keys.size() + lane.values.size()) * sizeof(float));
+  for (const Lane& lane : lanes_)
+    out += static_cast<i64>((lane.keys.size() + lane.values.size()) * sizeof(float));
   return out;
 }
 

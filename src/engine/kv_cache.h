@@ -17,8 +17,10 @@ class KvCache {
   i64 slots() const { return slots_; }
   i64 capacity() const { return capacity_; }  // positions per slot
 
-  // Stores one row of keys and one of values. kOutOfRange for a layer, slot or position that the cache does not have.
-  Result<void> store(i64 layer, i64 slot, i64 position, std::span<const float> key, std::span<const float> value);
+  // Stores one row of keys and one of values. kOutOfRange for a layer, slot or position that the cache does
+  // not have.
+  Result<void> store(i64 layer, i64 slot, i64 position, std::span<const float> key,
+                     std::span<const float> value);
 
   // Rows 0 .. (last stored position), contiguous; valid until the next store in the same layer and slot.
   const float* keys(i64 layer, i64 slot) const { return lane(layer, slot).keys.data(); }

@@ -1,4 +1,5 @@
-// Directories as the transformers library writes them: config.json, tokenizer.json, one or more safetensors files.
+// Directories as the transformers library writes them: config.json, tokenizer.json, one or more safetensors
+// files.
 #include <algorithm>
 #include <filesystem>
 
@@ -54,13 +55,14 @@ class DirectoryWeights : public WeightSource {
     return tensor.ok() ? format::safetensors_type_name((*tensor)->type) : "";
   }
 
-  Result<void> read_rows(const graph::Weight& weight, i64 first, i64 count, std::span<float> out) const override {
+  Result<void> read_rows(const graph::Weight& weight, i64 first, i64 count,
+                         std::span<float> out) const override {
     TRY_ASSIGN(const format::SafetensorsTensor* tensor, find(weight.name));
     const u64 row_bytes = static_cast<u64>(weight.cols) * format::safetensors_type_bytes(tensor->type);
     const u64 begin = static_cast<u64>(first) * row_bytes, size = static_cast<u64>(count) * row_bytes;
     if (begin + size > tensor->data.size()) {
-      return fail(Code::kOutOfRange, path_ + ": tensor " + tensor->name + " has no rows " + std::to_string(first) +
-                                         " .. " + std::to_string(first + count));
+      return fail(Code::kOutOfRange, path_ + ": tensor " + tensor->name + " has no rows " +
+                                         std::to_string(first) + " .. " + std::to_string(first + count));
     }
     return format::to_float(tensor->type, tensor->data.subspan(begin, size), out);
   }
@@ -68,15 +70,17 @@ class DirectoryWeights : public WeightSource {
  private:
   Result<const format::SafetensorsTensor*> find(const std::string& name) const {
     const auto named = find_weight_name(family_, name);
-    if (!named || named->row->hf.empty()) return fail(Code::kInternal, "weight " + name + " has no name in safetensors");
+    if (!named || named->row->hf.empty())
+      return fail(Code::kInternal, "weight " + name + " has no name in safetensors");
     const std::string file_name = with_layer(named->row->hf, named->layer);
     for (const char* prefix : {"", "model.", "bert."}) {
       for (const OpenFile& open : files_) {
         if (const auto* tensor = open.tensors.find(prefix + file_name)) return tensor;
       }
     }
-    return fail(Code::kNotFound, path_ + ": tensor " + file_name + " is missing; a safetensors file was not copied, or "
-                                                                   "config.json belongs to another model");
+    return fail(Code::kNotFound, path_ + ": tensor " + file_name +
+                                     " is missing; a safetensors file was not copied, or "
+                                     "config.json belongs to another model");
   }
 
   std::string path_;
@@ -135,8 +139,9 @@ Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path,
 Result<LoadedModel> load_directory(const std::string& path) {
   const std::string config_file = path + "/config.json";
   if (!exists(config_file)) {
-    return fail(Code::kNotFound, config_file + ": no such file; expected a directory with config.json, tokenizer.json "
-                                               "and model.safetensors");
+    return fail(Code::kNotFound, config_file +
+                                     ": no such file; expected a directory with config.json, tokenizer.json "
+                                     "and model.safetensors");
   }
   TRY_ASSIGN(const Bytes json, read_file(config_file));
   auto config = parse_hf_config(json);

@@ -10,13 +10,16 @@
 namespace tegula::engine {
 namespace {
 
-// The mapped file and what was read from it; views point into the mapping, which does not move with the object.
+// The mapped file and what was read from it; views point into the mapping, which does not move with the
+// object.
 struct OpenGguf {
   MappedFile file;
   format::Gguf gguf;
 };
 
-std::string shape_text(i64 rows, i64 cols) { return "[" + std::to_string(rows) + "," + std::to_string(cols) + "]"; }
+std::string shape_text(i64 rows, i64 cols) {
+  return "[" + std::to_string(rows) + "," + std::to_string(cols) + "]";
+}
 
 class GgufWeights : public WeightSource {
  public:
@@ -34,8 +37,9 @@ class GgufWeights : public WeightSource {
                                       shape_text(weight.rows, weight.cols));
     }
     if (!format::can_dequantize(tensor.type)) {
-      return fail(Code::kUnsupported, open_->file.path() + ": tensor " + std::string(tensor.name) + " is stored as " +
-                                          format::ggml_type_name(tensor.type) + ", which we cannot read");
+      return fail(Code::kUnsupported, open_->file.path() + ": tensor " + std::string(tensor.name) +
+                                          " is stored as " + format::ggml_type_name(tensor.type) +
+                                          ", which we cannot read");
     }
     return {};
   }
@@ -45,7 +49,8 @@ class GgufWeights : public WeightSource {
     return found.ok() ? format::ggml_type_name(found->tensor->type) : "";
   }
 
-  Result<void> read_rows(const graph::Weight& weight, i64 first, i64 count, std::span<float> out) const override {
+  Result<void> read_rows(const graph::Weight& weight, i64 first, i64 count,
+                         std::span<float> out) const override {
     TRY_ASSIGN(const Found found, find(weight.name));
     if (found.row->gguf_rows == RowOrder::kPlain) return read_rows_of(*found.tensor, first, count, out);
     // A bias is one row whose elements are permuted; a matrix has its rows permuted.
@@ -64,17 +69,20 @@ class GgufWeights : public WeightSource {
 
   Result<Found> find(const std::string& name) const {
     const auto named = find_weight_name(family_, name);
-    if (!named || named->row->gguf.empty()) return fail(Code::kInternal, "weight " + name + " has no name in GGUF");
+    if (!named || named->row->gguf.empty())
+      return fail(Code::kInternal, "weight " + name + " has no name in GGUF");
     const std::string file_name = with_layer(named->row->gguf, named->layer);
     const format::GgufTensor* tensor = open_->gguf.find_tensor(file_name);
     if (tensor == nullptr) {
-      return fail(Code::kNotFound, open_->file.path() + ": tensor " + file_name + " is missing; the file is damaged or "
-                                                                                  "of a variant that we lack");
+      return fail(Code::kNotFound, open_->file.path() + ": tensor " + file_name +
+                                       " is missing; the file is damaged or "
+                                       "of a variant that we lack");
     }
     return Found{named->row, tensor};
   }
 
-  static Result<void> read_rows_of(const format::GgufTensor& tensor, i64 first, i64 count, std::span<float> out) {
+  static Result<void> read_rows_of(const format::GgufTensor& tensor, i64 first, i64 count,
+                                   std::span<float> out) {
     return format::read_rows(tensor, static_cast<u64>(first), static_cast<u64>(count), out);
   }
 

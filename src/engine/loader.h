@@ -12,7 +12,7 @@
 namespace tegula::engine {
 
 struct LoadedModel {
-  std::string name;    // the file's own name for the model, or the last part of the path
+  std::string name;  // the file's own name for the model, or the last part of the path
   std::string path;
   std::string format;  // "gguf" or "safetensors"
   i64 file_bytes = 0;
@@ -22,8 +22,8 @@ struct LoadedModel {
   std::string chat_template;  // Jinja source; empty where the model has none
 };
 
-// Checks everything but the weights' values: architecture, configuration, tokenizer, presence and shape of each weight.
-// kNotFound, kUnsupported or kCorrupt, in one line that names the file and what to do.
+// Checks everything but the weights' values: architecture, configuration, tokenizer, presence and shape of
+// each weight. kNotFound, kUnsupported or kCorrupt, in one line that names the file and what to do.
 Result<LoadedModel> load_model(const std::string& path);
 
 // The two halves, for a path that is a file or a directory.

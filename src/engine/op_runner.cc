@@ -95,28 +95,49 @@ Result<void> CpuRunner::elementwise(const OpCall& call) {
   const graph::Attrs& attrs = call.node().attrs;
   const ref::Tensor& x = *call.inputs[0];
   switch (call.node().op) {
-    case Op::kSiluMul: ref::silu_mul(x, *call.inputs[1], call.out); return {};
-    case Op::kAdd: ref::add(x, *call.inputs[1], call.out); return {};
-    case Op::kScale: ref::scale(x, attrs.scale, call.out); return {};
-    case Op::kL2Normalize: ref::l2_normalize(x, call.out); return {};
-    case Op::kSlice: ref::slice(x, attrs.begin, attrs.end, call.out); return {};
-    case Op::kConcat: ref::concat(x, *call.inputs[1], call.out); return {};
-    default: return fail(Code::kInternal, "op " + std::string(graph::op_info(call.node().op).name) + " has no runner");
+    case Op::kSiluMul:
+      ref::silu_mul(x, *call.inputs[1], call.out);
+      return {};
+    case Op::kAdd:
+      ref::add(x, *call.inputs[1], call.out);
+      return {};
+    case Op::kScale:
+      ref::scale(x, attrs.scale, call.out);
+      return {};
+    case Op::kL2Normalize:
+      ref::l2_normalize(x, call.out);
+      return {};
+    case Op::kSlice:
+      ref::slice(x, attrs.begin, attrs.end, call.out);
+      return {};
+    case Op::kConcat:
+      ref::concat(x, *call.inputs[1], call.out);
+      return {};
+    default:
+      return fail(Code::kInternal,
+                  "op " + std::string(graph::op_info(call.node().op).name) + " has no runner");
   }
 }
 
 Result<Place> CpuRunner::run(const OpCall& call) {
   const auto run_here = [&]() -> Result<void> {
     switch (call.node().op) {
-      case Op::kEmbed: return embed(call);
+      case Op::kEmbed:
+        return embed(call);
       case Op::kRmsNorm:
-      case Op::kLayerNorm: return norm(call);
-      case Op::kMatmul: return matmul(call);
-      case Op::kRope: return rope(call);
-      case Op::kAttention: return attention(call);
+      case Op::kLayerNorm:
+        return norm(call);
+      case Op::kMatmul:
+        return matmul(call);
+      case Op::kRope:
+        return rope(call);
+      case Op::kAttention:
+        return attention(call);
       case Op::kMeanPool:
-      case Op::kLastRow: return pool_rows(call);
-      default: return elementwise(call);
+      case Op::kLastRow:
+        return pool_rows(call);
+      default:
+        return elementwise(call);
     }
   };
   TRY(run_here());

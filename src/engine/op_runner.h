@@ -1,5 +1,5 @@
-// Runs single nodes of a graph. CpuRunner does every op through ref; an accelerator derives from it and takes the nodes
-// that it has, leaving the rest to the base.
+// Runs single nodes of a graph. CpuRunner does every op through ref; an accelerator derives from it and takes
+// the nodes that it has, leaving the rest to the base.
 #pragma once
 
 #include <span>
@@ -34,10 +34,10 @@ enum class Place : u8 { kHost, kDevice };
 
 struct OpCall {
   const graph::Graph& graph;
-  i32 index = 0;                                // of the node
-  std::span<const ref::Tensor* const> inputs;   // in the node's order; null for integer inputs, see `pass`
+  i32 index = 0;                               // of the node
+  std::span<const ref::Tensor* const> inputs;  // in the node's order; null for integer inputs, see `pass`
   const Pass& pass;
-  ref::Tensor& out;                             // resized by the runner
+  ref::Tensor& out;  // resized by the runner
 
   const graph::Node& node() const { return graph.nodes[index]; }
   std::span<const i32> integers(size_t operand) const {
@@ -58,7 +58,8 @@ class OpRunner {
 class CpuRunner : public OpRunner {
  public:
   // What is referred to must outlive the runner. The cache may be null for graphs without causal attention.
-  CpuRunner(WeightStore& weights, KvCache* cache, ThreadPool& pool) : weights_(weights), cache_(cache), pool_(pool) {}
+  CpuRunner(WeightStore& weights, KvCache* cache, ThreadPool& pool)
+      : weights_(weights), cache_(cache), pool_(pool) {}
 
   std::string_view name() const override { return "cpu"; }
   Result<void> prepare(const graph::Graph& graph) override;

@@ -8,13 +8,16 @@ namespace tegula::engine {
 
 Result<void> check(const SamplingOptions& options) {
   if (!(options.temperature >= 0) || !std::isfinite(options.temperature)) {
-    return fail(Code::kInvalidArgument, "temperature is " + std::to_string(options.temperature) + ", expected 0 or more");
+    return fail(Code::kInvalidArgument,
+                "temperature is " + std::to_string(options.temperature) + ", expected 0 or more");
   }
   if (options.top_k < 0) {
-    return fail(Code::kInvalidArgument, "top_k is " + std::to_string(options.top_k) + ", expected 0 (all) or more");
+    return fail(Code::kInvalidArgument,
+                "top_k is " + std::to_string(options.top_k) + ", expected 0 (all) or more");
   }
   if (!(options.top_p > 0 && options.top_p <= 1)) {
-    return fail(Code::kInvalidArgument, "top_p is " + std::to_string(options.top_p) + ", expected more than 0, at most 1");
+    return fail(Code::kInvalidArgument,
+                "top_p is " + std::to_string(options.top_p) + ", expected more than 0, at most 1");
   }
   return {};
 }
@@ -23,7 +26,8 @@ Result<i32> argmax(std::span<const float> logits) {
   if (logits.empty()) return fail(Code::kInvalidArgument, "no logits to choose a token from");
   i64 best = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) return fail(Code::kInternal, "the logit of token " + std::to_string(i) + " is not a number");
+    if (std::isnan(logits[i]))
+      return fail(Code::kInternal, "the logit of token " + std::to_string(i) + " is not a number");
     if (logits[i] > logits[best]) best = static_cast<i64>(i);
   }
   return static_cast<i32>(best);
@@ -34,7 +38,8 @@ i32 Sampler::draw() {
   weights_.clear();
   double total = 0;
   for (const Candidate& candidate : candidates_) {
-    weights_.push_back(std::exp((static_cast<double>(candidate.logit) - candidates_[0].logit) / options_.temperature));
+    weights_.push_back(
+        std::exp((static_cast<double>(candidate.logit) - candidates_[0].logit) / options_.temperature));
     total += weights_.back();
   }
   size_t kept = 0;

@@ -1,5 +1,5 @@
-// Picks the next token from logits: greedy, or temperature with top-k and top-p. The same seed gives the same tokens on
-// every machine.
+// Picks the next token from logits: greedy, or temperature with top-k and top-p. The same seed gives the same
+// tokens on every machine.
 #pragma once
 
 #include <random>

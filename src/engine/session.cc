@@ -7,20 +7,24 @@ namespace tegula::engine {
 
 Result<std::unique_ptr<Session>> Session::open(Engine& engine) {
   if (!engine.traits().decoder) {
-    return fail(Code::kUnsupported, "model " + engine.model().name + " (" +
-                                        std::string(model::family_name(model::family_of(engine.model().config))) +
-                                        ") does not generate text; it makes embeddings");
+    return fail(Code::kUnsupported,
+                "model " + engine.model().name + " (" +
+                    std::string(model::family_name(model::family_of(engine.model().config))) +
+                    ") does not generate text; it makes embeddings");
   }
   TRY_ASSIGN(const i64 slot, engine.take_slot());
   return std::unique_ptr<Session>(new Session(engine, slot));
 }
 
-Session::~Session() { engine_.give_slot(slot_); }
+Session::~Session() {
+  engine_.give_slot(slot_);
+}
 
 Result<void> Session::check_room(i64 count) const {
   if (count <= room()) return {};
-  return fail(Code::kOutOfRange, std::to_string(tokens_.size()) + " tokens so far and " + std::to_string(count) +
-                                     " more do not fit the context of " + std::to_string(engine_.options().context) +
+  return fail(Code::kOutOfRange, std::to_string(tokens_.size()) + " tokens so far and " +
+                                     std::to_string(count) + " more do not fit the context of " +
+                                     std::to_string(engine_.options().context) +
                                      "; shorten the prompt or load the model with a longer context");
 }
 
@@ -57,7 +61,8 @@ i64 Session::keep_prefix(std::span<const i32> tokens) {
 Result<const ref::Tensor*> advance_together(std::span<Session* const> sessions, std::span<const i32> tokens) {
   if (sessions.empty() || sessions.size() != tokens.size()) {
     return fail(Code::kInvalidArgument, std::to_string(tokens.size()) + " tokens for " +
-                                            std::to_string(sessions.size()) + " sequences, expected one for each");
+                                            std::to_string(sessions.size()) +
+                                            " sequences, expected one for each");
   }
   std::vector<i32> positions;
   std::vector<Sequence> sequences;

@@ -20,9 +20,13 @@ TextStream::TextStream(const text::Tokenizer& tokenizer, std::vector<std::string
   std::erase_if(stop_, [](const std::string& text) { return text.empty(); });
 }
 
-TextStream::State TextStream::push(i32 token) { return give(decoder_.push(token), false); }
+TextStream::State TextStream::push(i32 token) {
+  return give(decoder_.push(token), false);
+}
 
-TextStream::State TextStream::finish() { return give(decoder_.finish(), true); }
+TextStream::State TextStream::finish() {
+  return give(decoder_.finish(), true);
+}
 
 TextStream::State TextStream::give(const std::string& piece, bool last) {
   if (state_ != State::kOpen) return state_;

@@ -57,7 +57,8 @@ std::optional<i64> match(std::string_view pattern, std::string_view name) {
   const size_t at = pattern.find("{}");
   if (at == std::string_view::npos) return pattern == name ? std::optional<i64>(0) : std::nullopt;
   const std::string_view head = pattern.substr(0, at), tail = pattern.substr(at + 2);
-  if (name.size() <= head.size() + tail.size() || !name.starts_with(head) || !name.ends_with(tail)) return std::nullopt;
+  if (name.size() <= head.size() + tail.size() || !name.starts_with(head) || !name.ends_with(tail))
+    return std::nullopt;
   const std::string_view digits = name.substr(head.size(), name.size() - head.size() - tail.size());
   i64 layer = 0;
   const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), layer);
@@ -69,8 +70,10 @@ std::optional<i64> match(std::string_view pattern, std::string_view name) {
 
 std::span<const WeightName> weight_names(model::Family family) {
   switch (family) {
-    case model::Family::kLlama: return kLlama;
-    case model::Family::kBert: return kBert;
+    case model::Family::kLlama:
+      return kLlama;
+    case model::Family::kBert:
+      return kBert;
   }
   return {};
 }

@@ -13,13 +13,14 @@ namespace tegula::engine {
 
 enum class RowOrder : u8 {
   kPlain,
-  kRopePairs,  // GGUF "llama": rows of a head are interleaved, row 2i + j of the file is row j * head_dim/2 + i of ours
+  kRopePairs,  // GGUF "llama": rows of a head are interleaved, row 2i + j of the file is row j * head_dim/2 +
+               // i of ours
 };
 
 struct WeightName {
   std::string_view canonical;
-  std::string_view gguf;     // empty: the file format has no such weight
-  std::string_view hf;       // without the prefix of the whole model ("model.", "bert.")
+  std::string_view gguf;  // empty: the file format has no such weight
+  std::string_view hf;    // without the prefix of the whole model ("model.", "bert.")
   RowOrder gguf_rows = RowOrder::kPlain;
 };
 

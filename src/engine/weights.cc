@@ -32,7 +32,9 @@ Result<void> check_weights(const WeightSource& source, const graph::Graph& graph
 
 Result<ref::MatrixView> WeightStore::get(const graph::Weight& weight) {
   const std::lock_guard lock(mutex_);
-  const auto view = [&](const std::vector<float>& data) { return ref::MatrixView{data.data(), weight.rows, weight.cols}; };
+  const auto view = [&](const std::vector<float>& data) {
+    return ref::MatrixView{data.data(), weight.rows, weight.cols};
+  };
   if (const auto found = held_.find(weight.name); found != held_.end()) return view(found->second);
   TRY(source_->check(weight));
   std::vector<float> data(weight.rows * weight.cols);

@@ -19,7 +19,9 @@ WeightId Graph::find_weight(std::string_view weight_name) const {
   return kNone;
 }
 
-Builder::Builder(std::string graph_name) { graph_.name = std::move(graph_name); }
+Builder::Builder(std::string graph_name) {
+  graph_.name = std::move(graph_name);
+}
 
 ValueId Builder::refuse(Error error) {
   if (status_.ok()) status_ = std::move(error);
@@ -37,7 +39,8 @@ ValueId Builder::add_value(std::string name, Type type, i32 producer) {
 
 ValueId Builder::input(std::string name, DType dtype, i64 cols) {
   if (!status_.ok()) return kNone;
-  if (cols <= 0) return refuse(fail(Code::kInvalidArgument, "input " + name + ": columns must be more than 0"));
+  if (cols <= 0)
+    return refuse(fail(Code::kInvalidArgument, "input " + name + ": columns must be more than 0"));
   const ValueId id = add_value(std::move(name), {dtype, Rows::kTokens, cols}, kNone);
   if (id != kNone) graph_.inputs.push_back(id);
   return id;

@@ -1,4 +1,5 @@
-// A model as a list of operations. Values are matrices [rows, cols]; weights are constants referred to by name.
+// A model as a list of operations. Values are matrices [rows, cols]; weights are constants referred to by
+// name.
 #pragma once
 
 #include <string>
@@ -38,9 +39,9 @@ struct Weight {
 };
 
 struct Value {
-  std::string name;       // unique in the graph
+  std::string name;  // unique in the graph
   Type type;
-  i32 producer = kNone;   // index into Graph::nodes; kNone for graph inputs
+  i32 producer = kNone;  // index into Graph::nodes; kNone for graph inputs
 };
 
 struct Node {
@@ -61,7 +62,7 @@ struct Graph {
 
   const Type& type(ValueId value) const { return values[value].type; }
   const std::string& label(const Node& node) const { return values[node.output].name; }
-  ValueId find_value(std::string_view value_name) const;    // kNone where absent
+  ValueId find_value(std::string_view value_name) const;  // kNone where absent
   WeightId find_weight(std::string_view weight_name) const;
 };
 
@@ -71,8 +72,8 @@ Result<Type> infer_type(const Graph& graph, const Node& node);
 // Checks every node against the op table, order of definition, unique names and result types.
 Result<void> verify(const Graph& graph);
 
-// Appends nodes in order. The first error sticks, later calls do nothing, finish() reports it; so a model is written
-// without checks between its lines. A result is named by `name`, which must be new in the graph.
+// Appends nodes in order. The first error sticks, later calls do nothing, finish() reports it; so a model is
+// written without checks between its lines. A result is named by `name`, which must be new in the graph.
 class Builder {
  public:
   explicit Builder(std::string graph_name);
@@ -88,7 +89,8 @@ class Builder {
   // bias may be kNone.
   ValueId matmul(ValueId x, WeightId weight, WeightId bias, Activation activation, std::string name);
   // factors may be kNone; otherwise a vector of head_dim / 2 divisors of the frequencies.
-  ValueId rope(ValueId x, ValueId positions, i64 heads, i64 head_dim, float base, WeightId factors, std::string name);
+  ValueId rope(ValueId x, ValueId positions, i64 heads, i64 head_dim, float base, WeightId factors,
+               std::string name);
   struct AttentionShape {
     i64 heads, kv_heads, head_dim;
     bool causal;

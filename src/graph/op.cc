@@ -58,7 +58,9 @@ constexpr std::string_view kActivationNames[] = {"none", "gelu"};
 
 }  // namespace
 
-const OpInfo& op_info(Op op) { return kOps[static_cast<size_t>(op)]; }
+const OpInfo& op_info(Op op) {
+  return kOps[static_cast<size_t>(op)];
+}
 
 std::optional<Op> op_by_name(std::string_view name) {
   for (const OpInfo& info : kOps) {

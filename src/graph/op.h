@@ -11,12 +11,13 @@
 namespace tegula::graph {
 
 enum class Op : u8 {
-  kEmbed,        // out[r] = table[ids[r]]
-  kRmsNorm,      // out[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight
-  kLayerNorm,    // out[r] = (x[r] - mean) / sqrt(variance + eps) * weight + bias
-  kMatmul,       // out[r][n] = act(sum_k x[r][k] * weight[n][k] + bias[n])
-  kRope,         // rotates pairs (i, i + head_dim/2) of every head by position * base^(-2i/head_dim) / factor[i]
-  kAttention,    // softmax(scale * q k^T) v per head; kv head = head / (heads / kv_heads); cache `layer` when causal
+  kEmbed,      // out[r] = table[ids[r]]
+  kRmsNorm,    // out[r] = x[r] / sqrt(mean(x[r]^2) + eps) * weight
+  kLayerNorm,  // out[r] = (x[r] - mean) / sqrt(variance + eps) * weight + bias
+  kMatmul,     // out[r][n] = act(sum_k x[r][k] * weight[n][k] + bias[n])
+  kRope,  // rotates pairs (i, i + head_dim/2) of every head by position * base^(-2i/head_dim) / factor[i]
+  kAttention,    // softmax(scale * q k^T) v per head; kv head = head / (heads / kv_heads); cache `layer` when
+                 // causal
   kSiluMul,      // out = gate / (1 + exp(-gate)) * up
   kAdd,          // out = a + b
   kScale,        // out = x * scale
@@ -33,13 +34,13 @@ enum class Activation : u8 { kNone, kGelu };  // gelu: x/2 * (1 + erf(x / sqrt 2
 // Attributes of a node; which of them an op has is in its row of the op table, the rest keep their defaults.
 struct Attrs {
   float eps = 0;
-  float base = 0;      // rope: frequency base
-  float scale = 1;     // attention: of the scores; scale: the factor
-  i64 heads = 0;       // rope: heads in the operand; attention: query heads
+  float base = 0;   // rope: frequency base
+  float scale = 1;  // attention: of the scores; scale: the factor
+  i64 heads = 0;    // rope: heads in the operand; attention: query heads
   i64 kv_heads = 0;
   i64 head_dim = 0;
-  i64 layer = 0;       // index of the KV cache layer
-  i64 begin = 0;       // slice
+  i64 layer = 0;  // index of the KV cache layer
+  i64 begin = 0;  // slice
   i64 end = 0;
   bool causal = false;
   Activation activation = Activation::kNone;
@@ -60,8 +61,8 @@ struct AttrSpec {
 struct OpInfo {
   Op op;
   std::string_view name;
-  int inputs;               // values consumed
-  int weights_min;          // named constants: required ones first
+  int inputs;       // values consumed
+  int weights_min;  // named constants: required ones first
   int weights_max;
   std::span<const AttrSpec> attrs;
 };

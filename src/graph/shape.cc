@@ -11,7 +11,8 @@ std::string shape_text(const Weight& weight) {
   return "[" + std::to_string(weight.rows) + "," + std::to_string(weight.cols) + "]";
 }
 
-// What the rules ask of a node; each check names the node's op, the operand, what it is and what it should be.
+// What the rules ask of a node; each check names the node's op, the operand, what it is and what it should
+// be.
 class Rule {
  public:
   Rule(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
@@ -29,14 +30,15 @@ class Rule {
       return refuse("operand %" + value.name + " must be " + (dtype == DType::kF32 ? "f32" : "i32"));
     }
     if (value.type.cols != cols) {
-      return refuse("operand %" + value.name + " has " + std::to_string(value.type.cols) + " columns, expected " +
-                    std::to_string(cols));
+      return refuse("operand %" + value.name + " has " + std::to_string(value.type.cols) +
+                    " columns, expected " + std::to_string(cols));
     }
     return {};
   }
   Result<void> float_input(size_t i) const { return input_is(i, DType::kF32, in(i).cols); }
   Result<void> same_rows(size_t i, size_t j) const {
-    if (in(i).rows != in(j).rows) return refuse("operands differ in their row dimension (tokens against sequences)");
+    if (in(i).rows != in(j).rows)
+      return refuse("operands differ in their row dimension (tokens against sequences)");
     return {};
   }
   Result<void> weight_is(size_t i, i64 rows, i64 cols) const {
@@ -45,7 +47,8 @@ class Rule {
     return refuse("weight " + w.name + " is " + shape_text(w) + ", expected " + shape_text({"", rows, cols}));
   }
   Result<void> positive(i64 value, const char* name) const {
-    if (value <= 0) return refuse(std::string(name) + " is " + std::to_string(value) + ", expected more than 0");
+    if (value <= 0)
+      return refuse(std::string(name) + " is " + std::to_string(value) + ", expected more than 0");
     return {};
   }
 
@@ -78,7 +81,8 @@ Result<Type> infer_rope(const Rule& rule, bool has_factors) {
   const Attrs& attrs = rule.attrs();
   TRY(rule.positive(attrs.heads, "heads"));
   TRY(rule.positive(attrs.head_dim, "head_dim"));
-  if (attrs.head_dim % 2 != 0) return rule.refuse("head_dim must be even, is " + std::to_string(attrs.head_dim));
+  if (attrs.head_dim % 2 != 0)
+    return rule.refuse("head_dim must be even, is " + std::to_string(attrs.head_dim));
   if (!(attrs.base > 0)) return rule.refuse("base must be more than 0");
   TRY(rule.input_is(0, DType::kF32, attrs.heads * attrs.head_dim));
   TRY(rule.input_is(1, DType::kI32, 1));
@@ -128,8 +132,8 @@ Result<Type> infer_slice(const Rule& rule) {
   TRY(rule.float_input(0));
   const auto [begin, end] = std::pair{rule.attrs().begin, rule.attrs().end};
   if (begin < 0 || end <= begin || end > rule.in(0).cols) {
-    return rule.refuse("columns " + std::to_string(begin) + ".." + std::to_string(end) + " of an operand with " +
-                       std::to_string(rule.in(0).cols) + " columns");
+    return rule.refuse("columns " + std::to_string(begin) + ".." + std::to_string(end) +
+                       " of an operand with " + std::to_string(rule.in(0).cols) + " columns");
   }
   return Type{DType::kF32, rule.in(0).rows, end - begin};
 }
@@ -144,8 +148,8 @@ Result<Type> infer_concat(const Rule& rule) {
 Result<void> check_operands(const Graph& graph, const Node& node) {
   const OpInfo& info = op_info(node.op);
   const auto count_error = [&](const char* what, size_t found, const std::string& expected) {
-    return fail(Code::kInvalidArgument, std::string(info.name) + ": found " + std::to_string(found) + " " + what +
-                                            ", expected " + expected);
+    return fail(Code::kInvalidArgument, std::string(info.name) + ": found " + std::to_string(found) + " " +
+                                            what + ", expected " + expected);
   };
   if (static_cast<int>(node.inputs.size()) != info.inputs) {
     return count_error("operands", node.inputs.size(), std::to_string(info.inputs));
@@ -157,7 +161,8 @@ Result<void> check_operands(const Graph& graph, const Node& node) {
   }
   for (ValueId id : node.inputs) {
     if (id < 0 || id >= static_cast<ValueId>(graph.values.size())) {
-      return fail(Code::kInvalidArgument, std::string(info.name) + ": an operand is not a value of the graph");
+      return fail(Code::kInvalidArgument,
+                  std::string(info.name) + ": an operand is not a value of the graph");
     }
   }
   for (WeightId id : node.weights) {
@@ -179,7 +184,8 @@ Result<void> verify_node(const Graph& graph, size_t index) {
     return fail(Code::kInvalidArgument, "%" + result.name + ": its producer is not the node that defines it");
   }
   if (!(result.type == type)) {
-    return fail(Code::kInvalidArgument, "%" + result.name + ": its type is not that of " + print(graph, node));
+    return fail(Code::kInvalidArgument,
+                "%" + result.name + ": its type is not that of " + print(graph, node));
   }
   for (ValueId id : node.inputs) {
     if (graph.values[id].producer >= static_cast<i32>(index)) {
@@ -196,20 +202,31 @@ Result<Type> infer_type(const Graph& graph, const Node& node) {
   TRY(check_operands(graph, node));
   const Rule rule(graph, node);
   switch (node.op) {
-    case Op::kEmbed: return infer_embed(rule);
-    case Op::kRmsNorm: return infer_norm(rule, 1);
-    case Op::kLayerNorm: return infer_norm(rule, 2);
-    case Op::kMatmul: return infer_matmul(rule, node.weights.size() > 1);
-    case Op::kRope: return infer_rope(rule, !node.weights.empty());
-    case Op::kAttention: return infer_attention(rule);
+    case Op::kEmbed:
+      return infer_embed(rule);
+    case Op::kRmsNorm:
+      return infer_norm(rule, 1);
+    case Op::kLayerNorm:
+      return infer_norm(rule, 2);
+    case Op::kMatmul:
+      return infer_matmul(rule, node.weights.size() > 1);
+    case Op::kRope:
+      return infer_rope(rule, !node.weights.empty());
+    case Op::kAttention:
+      return infer_attention(rule);
     case Op::kSiluMul:
-    case Op::kAdd: return infer_binary(rule);
+    case Op::kAdd:
+      return infer_binary(rule);
     case Op::kScale:
-    case Op::kL2Normalize: return infer_unary(rule);
+    case Op::kL2Normalize:
+      return infer_unary(rule);
     case Op::kMeanPool:
-    case Op::kLastRow: return infer_pool(rule);
-    case Op::kSlice: return infer_slice(rule);
-    case Op::kConcat: return infer_concat(rule);
+    case Op::kLastRow:
+      return infer_pool(rule);
+    case Op::kSlice:
+      return infer_slice(rule);
+    case Op::kConcat:
+      return infer_concat(rule);
   }
   return fail(Code::kInternal, "op without a shape rule");
 }
@@ -217,7 +234,8 @@ Result<Type> infer_type(const Graph& graph, const Node& node) {
 Result<void> verify(const Graph& graph) {
   std::unordered_set<std::string> names;
   for (const Value& value : graph.values) {
-    if (!names.insert(value.name).second) return fail(Code::kInvalidArgument, "%" + value.name + " is defined twice");
+    if (!names.insert(value.name).second)
+      return fail(Code::kInvalidArgument, "%" + value.name + " is defined twice");
   }
   for (size_t i = 0; i < graph.nodes.size(); ++i) TRY(verify_node(graph, i));
   for (ValueId id : graph.outputs) {

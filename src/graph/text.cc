@@ -21,10 +21,14 @@ std::string float_text(float value) {
 
 std::string attr_text(const AttrSpec& spec, const Attrs& attrs) {
   switch (spec.kind) {
-    case AttrSpec::Kind::kFloat: return float_text(attrs.*spec.real);
-    case AttrSpec::Kind::kInt: return std::to_string(attrs.*spec.integer);
-    case AttrSpec::Kind::kBool: return attrs.*spec.flag ? "true" : "false";
-    case AttrSpec::Kind::kActivation: return std::string(activation_name(attrs.activation));
+    case AttrSpec::Kind::kFloat:
+      return float_text(attrs.*spec.real);
+    case AttrSpec::Kind::kInt:
+      return std::to_string(attrs.*spec.integer);
+    case AttrSpec::Kind::kBool:
+      return attrs.*spec.flag ? "true" : "false";
+    case AttrSpec::Kind::kActivation:
+      return std::string(activation_name(attrs.activation));
   }
   return {};
 }
@@ -42,8 +46,10 @@ bool read_size(std::string_view text, i64& out) {
 
 bool read_attr(const AttrSpec& spec, std::string_view text, Attrs& attrs) {
   switch (spec.kind) {
-    case AttrSpec::Kind::kFloat: return read_number(text, attrs.*spec.real);
-    case AttrSpec::Kind::kInt: return read_size(text, attrs.*spec.integer);
+    case AttrSpec::Kind::kFloat:
+      return read_number(text, attrs.*spec.real);
+    case AttrSpec::Kind::kInt:
+      return read_size(text, attrs.*spec.integer);
     case AttrSpec::Kind::kBool:
       attrs.*spec.flag = text == "true";
       return text == "true" || text == "false";
@@ -123,7 +129,8 @@ class Parser {
   Result<Type> type(Line& line) {
     Type out;
     TRY_ASSIGN(const std::string dtype, line.name());
-    if (dtype != "f32" && dtype != "i32") return line.refuse("'" + dtype + "' is no type, expected f32 or i32");
+    if (dtype != "f32" && dtype != "i32")
+      return line.refuse("'" + dtype + "' is no type, expected f32 or i32");
     out.dtype = dtype == "f32" ? DType::kF32 : DType::kI32;
     TRY(line.expect("["));
     TRY_ASSIGN(const std::string rows, line.name());
@@ -219,7 +226,8 @@ class Parser {
     TRY_ASSIGN(const Type stated, type(line));
     const Result<Type> inferred = infer_type(graph_, node);
     if (!inferred.ok()) return line.refuse("%" + name + ": " + inferred.error().message);
-    if (!(*inferred == stated)) return line.refuse("%" + name + " is " + type_text(*inferred) + ", not as stated");
+    if (!(*inferred == stated))
+      return line.refuse("%" + name + " is " + type_text(*inferred) + ", not as stated");
     if (names_.contains(name)) return line.refuse("%" + name + " is defined twice");
     node.output = static_cast<ValueId>(graph_.values.size());
     names_[name] = node.output;
@@ -251,7 +259,8 @@ std::string print(const Graph& graph, const Node& node) {
     out += (i == 0 ? " {" : ", ") + graph.weights[node.weights[i]].name;
   }
   if (!node.weights.empty()) out += "}";
-  for (const AttrSpec& spec : info.attrs) out += " " + std::string(spec.name) + "=" + attr_text(spec, node.attrs);
+  for (const AttrSpec& spec : info.attrs)
+    out += " " + std::string(spec.name) + "=" + attr_text(spec, node.attrs);
   return out + " : " + type_text(graph.type(node.output));
 }
 
@@ -261,7 +270,8 @@ std::string print(const Graph& graph) {
     out += "input " + graph.values[id].name + " : " + type_text(graph.type(id)) + "\n";
   }
   for (const Weight& weight : graph.weights) {
-    out += "weight " + weight.name + " [" + std::to_string(weight.rows) + "," + std::to_string(weight.cols) + "]\n";
+    out += "weight " + weight.name + " [" + std::to_string(weight.rows) + "," + std::to_string(weight.cols) +
+           "]\n";
   }
   for (const Node& node : graph.nodes) out += print(graph, node) + "\n";
   for (ValueId id : graph.outputs) out += "output %" + graph.values[id].name + "\n";

@@ -1,5 +1,5 @@
-// In the order of the paper: input embeddings (section 3, figure 2), then the encoder of Vaswani et al. 2017, section 3,
-// with normalisation after each residual, and GELU (section A.2).
+// In the order of the paper: input embeddings (section 3, figure 2), then the encoder of Vaswani et al. 2017,
+// section 3, with normalisation after each residual, and GELU (section A.2).
 #include "model/bert.h"
 
 #include <cmath>
@@ -28,7 +28,9 @@ class Bert {
   }
 
  private:
-  static std::string at(i64 layer, const char* what) { return "layers." + std::to_string(layer) + "." + what; }
+  static std::string at(i64 layer, const char* what) {
+    return "layers." + std::to_string(layer) + "." + what;
+  }
 
   // Token + type + position, normalised.
   ValueId embeddings() {
@@ -39,8 +41,8 @@ class Bert {
     const ValueId kinds = builder_.embed(types, weight_("types.weight"), "token_types");
     const ValueId places = builder_.embed(positions, weight_("positions.weight"), "places");
     const ValueId sum = builder_.add(builder_.add(words, kinds, "words_types"), places, "embed_sum");
-    return builder_.layer_norm(sum, weight_("embed_norm.weight"), weight_("embed_norm.bias"), config_.norm_eps,
-                               "embed");
+    return builder_.layer_norm(sum, weight_("embed_norm.weight"), weight_("embed_norm.bias"),
+                               config_.norm_eps, "embed");
   }
 
   ValueId attention_block(ValueId x, i64 layer) {
@@ -86,26 +88,16 @@ class Bert {
 
 std::vector<WeightSpec> bert_weights(const BertConfig& c) {
   return {
-      {"embed.weight", c.vocab, c.hidden},
-      {"types.weight", c.types, c.hidden},
-      {"positions.weight", c.context, c.hidden},
-      {"embed_norm.weight", 1, c.hidden},
-      {"embed_norm.bias", 1, c.hidden},
-      {"layers.{}.q.weight", c.hidden, c.hidden},
-      {"layers.{}.q.bias", 1, c.hidden},
-      {"layers.{}.k.weight", c.hidden, c.hidden},
-      {"layers.{}.k.bias", 1, c.hidden},
-      {"layers.{}.v.weight", c.hidden, c.hidden},
-      {"layers.{}.v.bias", 1, c.hidden},
-      {"layers.{}.o.weight", c.hidden, c.hidden},
-      {"layers.{}.o.bias", 1, c.hidden},
-      {"layers.{}.attn_norm.weight", 1, c.hidden},
-      {"layers.{}.attn_norm.bias", 1, c.hidden},
-      {"layers.{}.up.weight", c.ffn, c.hidden},
-      {"layers.{}.up.bias", 1, c.ffn},
-      {"layers.{}.down.weight", c.hidden, c.ffn},
-      {"layers.{}.down.bias", 1, c.hidden},
-      {"layers.{}.ffn_norm.weight", 1, c.hidden},
+      {"embed.weight", c.vocab, c.hidden},       {"types.weight", c.types, c.hidden},
+      {"positions.weight", c.context, c.hidden}, {"embed_norm.weight", 1, c.hidden},
+      {"embed_norm.bias", 1, c.hidden},          {"layers.{}.q.weight", c.hidden, c.hidden},
+      {"layers.{}.q.bias", 1, c.hidden},         {"layers.{}.k.weight", c.hidden, c.hidden},
+      {"layers.{}.k.bias", 1, c.hidden},         {"layers.{}.v.weight", c.hidden, c.hidden},
+      {"layers.{}.v.bias", 1, c.hidden},         {"layers.{}.o.weight", c.hidden, c.hidden},
+      {"layers.{}.o.bias", 1, c.hidden},         {"layers.{}.attn_norm.weight", 1, c.hidden},
+      {"layers.{}.attn_norm.bias", 1, c.hidden}, {"layers.{}.up.weight", c.ffn, c.hidden},
+      {"layers.{}.up.bias", 1, c.ffn},           {"layers.{}.down.weight", c.hidden, c.ffn},
+      {"layers.{}.down.bias", 1, c.hidden},      {"layers.{}.ffn_norm.weight", 1, c.hidden},
       {"layers.{}.ffn_norm.bias", 1, c.hidden},
   };
 }
@@ -113,7 +105,8 @@ std::vector<WeightSpec> bert_weights(const BertConfig& c) {
 Result<graph::Graph> build_bert(const BertConfig& config, BertOutput output) {
   if (config.heads <= 0 || config.hidden % config.heads != 0) {
     return fail(Code::kInvalidArgument, "bert: hidden size " + std::to_string(config.hidden) +
-                                            " is not a multiple of " + std::to_string(config.heads) + " heads");
+                                            " is not a multiple of " + std::to_string(config.heads) +
+                                            " heads");
   }
   Builder builder("bert");
   builder.output(Bert(config, builder).build(output));

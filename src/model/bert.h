@@ -1,4 +1,5 @@
-// BERT encoders as sentence embedders: Devlin et al. 2018, "BERT"; pooling: Reimers and Gurevych 2019, "Sentence-BERT".
+// BERT encoders as sentence embedders: Devlin et al. 2018, "BERT"; pooling: Reimers and Gurevych 2019,
+// "Sentence-BERT".
 #pragma once
 
 #include <vector>
@@ -21,7 +22,11 @@ struct BertConfig {
   bool operator==(const BertConfig&) const = default;
 };
 
-enum class BertOutput : u8 { kHidden, kPooled, kNormalized };  // last layer; its mean over the tokens; that with length 1
+enum class BertOutput : u8 {
+  kHidden,
+  kPooled,
+  kNormalized
+};  // last layer; its mean over the tokens; that with length 1
 
 std::vector<WeightSpec> bert_weights(const BertConfig& config);
 

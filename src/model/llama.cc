@@ -1,5 +1,5 @@
-// In the order of the paper, section 2.2: pre-normalisation (RMSNorm, [GPT3]), SwiGLU [PaLM], rotary embeddings
-// [GPTNeo]; grouped key heads as in "Llama 2", section 2.2.
+// In the order of the paper, section 2.2: pre-normalisation (RMSNorm, [GPT3]), SwiGLU [PaLM], rotary
+// embeddings [GPTNeo]; grouped key heads as in "Llama 2", section 2.2.
 #include "model/llama.h"
 
 #include <cmath>
@@ -32,20 +32,22 @@ class Llama {
   }
 
  private:
-  static std::string at(i64 layer, const char* what) { return "layers." + std::to_string(layer) + "." + what; }
+  static std::string at(i64 layer, const char* what) {
+    return "layers." + std::to_string(layer) + "." + what;
+  }
 
   // Pre-normalisation; q, k rotated; softmax(q k^T / sqrt(head_dim)) v; projection; residual.
   ValueId attention_block(ValueId x, i64 layer) {
-    const ValueId n =
-        builder_.rms_norm(x, weight_("layers.{}.attn_norm.weight", layer), config_.norm_eps, at(layer, "attn_norm"));
+    const ValueId n = builder_.rms_norm(x, weight_("layers.{}.attn_norm.weight", layer), config_.norm_eps,
+                                        at(layer, "attn_norm"));
     const ValueId q = project(n, layer, "q");
     const ValueId k = project(n, layer, "k");
     const ValueId v = project(n, layer, "v");
     const auto factors = weight_("rope_factors");
-    const ValueId q_rotated = builder_.rope(q, positions_, config_.heads, config_.head_dim, config_.rope_base, factors,
-                                            at(layer, "q_rope"));
-    const ValueId k_rotated = builder_.rope(k, positions_, config_.kv_heads, config_.head_dim, config_.rope_base,
-                                            factors, at(layer, "k_rope"));
+    const ValueId q_rotated = builder_.rope(q, positions_, config_.heads, config_.head_dim, config_.rope_base,
+                                            factors, at(layer, "q_rope"));
+    const ValueId k_rotated = builder_.rope(k, positions_, config_.kv_heads, config_.head_dim,
+                                            config_.rope_base, factors, at(layer, "k_rope"));
     const Builder::AttentionShape shape{.heads = config_.heads,
                                         .kv_heads = config_.kv_heads,
                                         .head_dim = config_.head_dim,
@@ -59,8 +61,8 @@ class Llama {
 
   // SwiGLU: down(silu(gate(x)) * up(x)); residual.
   ValueId feed_forward_block(ValueId x, i64 layer) {
-    const ValueId n =
-        builder_.rms_norm(x, weight_("layers.{}.ffn_norm.weight", layer), config_.norm_eps, at(layer, "ffn_norm"));
+    const ValueId n = builder_.rms_norm(x, weight_("layers.{}.ffn_norm.weight", layer), config_.norm_eps,
+                                        at(layer, "ffn_norm"));
     const ValueId gate = linear(n, layer, "layers.{}.gate.weight", at(layer, "gate"));
     const ValueId up = linear(n, layer, "layers.{}.up.weight", at(layer, "up"));
     const ValueId mixed = builder_.silu_mul(gate, up, at(layer, "silu_mul"));

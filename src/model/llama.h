@@ -16,7 +16,7 @@ struct LlamaConfig {
   i64 kv_heads = 0;
   i64 head_dim = 0;
   i64 ffn = 0;
-  i64 context = 0;              // most positions that the model was trained for
+  i64 context = 0;  // most positions that the model was trained for
   float norm_eps = 1e-5f;
   float rope_base = 10000.0f;
   bool tied_head = false;       // the head is the embedding table

@@ -27,8 +27,12 @@ Traits traits_of(const BertConfig& c) {
   return {.layers = c.layers, .vocab = c.vocab, .context = c.context, .output_cols = c.hidden};
 }
 
-std::vector<WeightSpec> table_of(const LlamaConfig& c) { return llama_weights(c); }
-std::vector<WeightSpec> table_of(const BertConfig& c) { return bert_weights(c); }
+std::vector<WeightSpec> table_of(const LlamaConfig& c) {
+  return llama_weights(c);
+}
+std::vector<WeightSpec> table_of(const BertConfig& c) {
+  return bert_weights(c);
+}
 
 Result<graph::Graph> graph_of(const LlamaConfig& c, bool all_rows) {
   return build_llama(c, all_rows ? LogitRows::kAll : LogitRows::kLast);
@@ -45,10 +49,13 @@ Result<Family> family_by_name(std::string_view name) {
     if (row.name == name) return row.family;
     have += (have.empty() ? "" : ", ") + std::string(row.name);
   }
-  return fail(Code::kUnsupported, "model architecture '" + std::string(name) + "' is not supported; we have: " + have);
+  return fail(Code::kUnsupported,
+              "model architecture '" + std::string(name) + "' is not supported; we have: " + have);
 }
 
-std::string_view family_name(Family family) { return kFamilies[static_cast<size_t>(family)].name; }
+std::string_view family_name(Family family) {
+  return kFamilies[static_cast<size_t>(family)].name;
+}
 
 Traits traits(const Config& config) {
   Traits out = std::visit([](const auto& c) { return traits_of(c); }, config);

@@ -1,4 +1,5 @@
-// The weights of a model as one table: name pattern, shape, present or not. Building, loading and reporting use it.
+// The weights of a model as one table: name pattern, shape, present or not. Building, loading and reporting
+// use it.
 #pragma once
 
 #include <span>
@@ -24,9 +25,11 @@ struct WeightSpec {
 // Declares weights of a table in a graph.
 class WeightTable {
  public:
-  WeightTable(graph::Builder& builder, std::vector<WeightSpec> specs) : builder_(builder), specs_(std::move(specs)) {}
+  WeightTable(graph::Builder& builder, std::vector<WeightSpec> specs)
+      : builder_(builder), specs_(std::move(specs)) {}
 
-  // kNone for a weight that the configuration goes without; a pattern that is not in the table is an error of finish().
+  // kNone for a weight that the configuration goes without; a pattern that is not in the table is an error of
+  // finish().
   graph::WeightId operator()(std::string_view pattern, i64 layer = 0);
 
  private:

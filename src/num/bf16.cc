@@ -4,7 +4,9 @@
 
 namespace tegula::num {
 
-float f32_from_bf16(u16 bits) { return std::bit_cast<float>(static_cast<u32>(bits) << 16); }
+float f32_from_bf16(u16 bits) {
+  return std::bit_cast<float>(static_cast<u32>(bits) << 16);
+}
 
 u16 bf16_from_f32(float value, Rounding mode) {
   const u32 bits = std::bit_cast<u32>(value);

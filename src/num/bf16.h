@@ -11,8 +11,8 @@ namespace tegula::num {
 // Exact: the 16 bits become the upper half of the fp32 pattern.
 float f32_from_bf16(u16 bits);
 
-// Rounds the real value in the given mode. Overflow by rounding becomes infinity, denormals are kept, a NaN stays one:
-// its mantissa is truncated and, if that leaves zero, becomes 1.
+// Rounds the real value in the given mode. Overflow by rounding becomes infinity, denormals are kept, a NaN
+// stays one: its mantissa is truncated and, if that leaves zero, becomes 1.
 u16 bf16_from_f32(float value, Rounding mode = Rounding::kConvEven);
 
 // Exact, with denormals, infinities and NaN.

@@ -10,7 +10,9 @@
 namespace tegula::num {
 namespace {
 
-int biased_exponent(float value) { return static_cast<int>((std::bit_cast<u32>(value) >> 23) & 0xFF); }
+int biased_exponent(float value) {
+  return static_cast<int>((std::bit_cast<u32>(value) >> 23) & 0xFF);
+}
 
 // round(value / 2^(E - 133)) from the 24-bit significand: value = significand * 2^(max(e, 1) - 150).
 i64 mantissa_of(float value, int block_exponent, Rounding mode) {
@@ -27,7 +29,9 @@ bool host_has_avx2() {
   return has;
 }
 
-void store_block(const Bfp16Block& block, u8* out) { std::memcpy(out, &block, sizeof(block)); }
+void store_block(const Bfp16Block& block, u8* out) {
+  std::memcpy(out, &block, sizeof(block));
+}
 
 // Exponents for which 2^(133 - E) is a normal fp32 number.
 constexpr int kFastLow = 7;
@@ -41,7 +45,8 @@ __attribute__((target("avx2"))) int max_exponent(__m256i bits) {
   return _mm_cvtsi128_si32(m) >> 23;
 }
 
-// Scaling by a power of two is exact here, and the conversion rounds to nearest even, so this equals the scalar form.
+// Scaling by a power of two is exact here, and the conversion rounds to nearest even, so this equals the
+// scalar form.
 __attribute__((target("avx2"))) __m256i scaled_mantissas(__m256 values, int exponent) {
   const __m256 scale = _mm256_castsi256_ps(_mm256_set1_epi32((260 - exponent) << 23));  // 2^(133 - E)
   return _mm256_cvtps_epi32(_mm256_mul_ps(values, scale));
@@ -59,7 +64,8 @@ __attribute__((target("avx2"))) bool encode_avx2(__m256 values, u8* out, __m256i
   int e = max_exponent(_mm256_castps_si256(values));
   if (e < kFastLow || e >= kFastHigh) return false;
   __m256i m = scaled_mantissas(values, e);
-  if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(m, _mm256_set1_epi32(127))) != 0) m = scaled_mantissas(values, ++e);
+  if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(m, _mm256_set1_epi32(127))) != 0)
+    m = scaled_mantissas(values, ++e);
   store_mantissas(m, e, out);
   *mantissas = m;
   *exponent = e;

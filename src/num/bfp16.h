@@ -23,13 +23,14 @@ constexpr i64 bfp16_row_bytes(i64 elements) {
   return (elements + kBfp16BlockElements - 1) / kBfp16BlockElements * kBfp16BlockBytes;
 }
 
-// E is the largest biased exponent of the block (denormals count as they are stored, 0). Each mantissa is the exact
-// value rounded once; where a mantissa would become +128 the block is encoded again with E + 1 (at E = 255 it saturates).
+// E is the largest biased exponent of the block (denormals count as they are stored, 0). Each mantissa is the
+// exact value rounded once; where a mantissa would become +128 the block is encoded again with E + 1 (at E =
+// 255 it saturates).
 Bfp16Block encode_bfp16_block(const float values[8], Rounding mode = Rounding::kConvEven);
 void decode_bfp16_block(const Bfp16Block& block, float values[8]);
 
-// Whole rows in round-to-nearest-even. `out` holds bfp16_row_bytes(row.size()) bytes. Uses AVX2 where the host has it;
-// the bytes are the same either way.
+// Whole rows in round-to-nearest-even. `out` holds bfp16_row_bytes(row.size()) bytes. Uses AVX2 where the
+// host has it; the bytes are the same either way.
 void encode_bfp16(std::span<const float> row, u8* out);
 void decode_bfp16(const u8* in, std::span<float> row);
 

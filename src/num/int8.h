@@ -16,7 +16,11 @@ void dequantize_int8(std::span<const i8> row, float scale, float* out);
 i8 srs_int8(i32 value, int shift, Rounding mode = Rounding::kConvEven);
 
 // Sign-extended nibble 0 (low) or 1 (high) of a byte.
-constexpr i8 int4_low(u8 byte) { return static_cast<i8>(static_cast<i8>(byte << 4) >> 4); }
-constexpr i8 int4_high(u8 byte) { return static_cast<i8>(static_cast<i8>(byte) >> 4); }
+constexpr i8 int4_low(u8 byte) {
+  return static_cast<i8>(static_cast<i8>(byte << 4) >> 4);
+}
+constexpr i8 int4_high(u8 byte) {
+  return static_cast<i8>(static_cast<i8>(byte) >> 4);
+}
 
 }  // namespace tegula::num

@@ -5,16 +5,26 @@ namespace {
 
 bool rounds_up(bool negative, bool odd, u64 fraction, u64 half, Rounding mode) {
   switch (mode) {
-    case Rounding::kFloor: return false;
-    case Rounding::kCeil: return fraction > 0;
-    case Rounding::kSymFloor: return negative && fraction > 0;
-    case Rounding::kSymCeil: return !negative && fraction > 0;
-    case Rounding::kNegInf: return fraction > half;
-    case Rounding::kPosInf: return fraction >= half;
-    case Rounding::kSymZero: return negative ? fraction >= half : fraction > half;
-    case Rounding::kSymInf: return negative ? fraction > half : fraction >= half;
-    case Rounding::kConvEven: return fraction > half || (fraction == half && odd);
-    case Rounding::kConvOdd: return fraction > half || (fraction == half && !odd);
+    case Rounding::kFloor:
+      return false;
+    case Rounding::kCeil:
+      return fraction > 0;
+    case Rounding::kSymFloor:
+      return negative && fraction > 0;
+    case Rounding::kSymCeil:
+      return !negative && fraction > 0;
+    case Rounding::kNegInf:
+      return fraction > half;
+    case Rounding::kPosInf:
+      return fraction >= half;
+    case Rounding::kSymZero:
+      return negative ? fraction >= half : fraction > half;
+    case Rounding::kSymInf:
+      return negative ? fraction > half : fraction >= half;
+    case Rounding::kConvEven:
+      return fraction > half || (fraction == half && odd);
+    case Rounding::kConvOdd:
+      return fraction > half || (fraction == half && !odd);
   }
   return false;
 }

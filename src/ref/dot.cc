@@ -19,7 +19,8 @@ __attribute__((target("avx2,fma"))) float dot_avx2(const float* a, const float* 
       sum[j] = _mm256_fmadd_ps(_mm256_loadu_ps(a + i + 8 * j), _mm256_loadu_ps(b + i + 8 * j), sum[j]);
     }
   }
-  for (; i + 8 <= count; i += 8) sum[0] = _mm256_fmadd_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i), sum[0]);
+  for (; i + 8 <= count; i += 8)
+    sum[0] = _mm256_fmadd_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i), sum[0]);
   float total = sum_of(_mm256_add_ps(_mm256_add_ps(sum[0], sum[1]), _mm256_add_ps(sum[2], sum[3])));
   for (; i < count; ++i) total += a[i] * b[i];
   return total;
@@ -31,7 +32,8 @@ float dot_plain(const float* a, const float* b, i64 count) {
   return total;
 }
 
-__attribute__((target("avx2,fma"))) void accumulate_avx2(float factor, const float* x, i64 count, float* out) {
+__attribute__((target("avx2,fma"))) void accumulate_avx2(float factor, const float* x, i64 count,
+                                                         float* out) {
   const __m256 f = _mm256_set1_ps(factor);
   i64 i = 0;
   for (; i + 8 <= count; i += 8) {
@@ -42,7 +44,8 @@ __attribute__((target("avx2,fma"))) void accumulate_avx2(float factor, const flo
 
 // XR * WR accumulators stay in registers: 3 x 4 needs 12 of the 16 beside 4 operands.
 template <int XR, int WR>
-__attribute__((target("avx2,fma"))) void tile_avx2(const float* x, const float* w, i64 k, float* out, i64 stride) {
+__attribute__((target("avx2,fma"))) void tile_avx2(const float* x, const float* w, i64 k, float* out,
+                                                   i64 stride) {
   __m256 sum[XR][WR] = {};
   i64 i = 0;
   for (; i + 8 <= k; i += 8) {

@@ -35,7 +35,8 @@ float normalise(i64 sum, int emax) {
   if (exponent <= 0) return 0.0f;
   const u32 sign = sum < 0 ? 0x80000000u : 0;
   if (exponent >= 255) return std::bit_cast<float>(sign | 0x7F800000u);
-  return std::bit_cast<float>(sign | static_cast<u32>(exponent) << 23 | (static_cast<u32>(mantissa) & 0x7FFFFF));
+  return std::bit_cast<float>(sign | static_cast<u32>(exponent) << 23 |
+                              (static_cast<u32>(mantissa) & 0x7FFFFF));
 }
 
 struct Accumulator {
@@ -51,8 +52,8 @@ Accumulator split(float acc) {
   return {(bits >> 31) != 0 ? -mantissa : mantissa, std::max(exponent, 1)};
 }
 
-// Eight columns of one row at a time. All scaling is by powers of two and exact; the two conversions to integer and the
-// one back round to nearest even, which is what section 10.3 asks for.
+// Eight columns of one row at a time. All scaling is by powers of two and exact; the two conversions to
+// integer and the one back round to nearest even, which is what section 10.3 asks for.
 struct FastMac {
   // Exponents for which every intermediate stays a normal fp32 number; outside, the scalar form takes over.
   static constexpr int kLow = 30;
@@ -80,7 +81,8 @@ struct FastMac {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(e, _mm256_set1_epi32(127)), 23));
   }
 
-  __attribute__((target("avx2"))) static __m256 mac(__m256 acc, const u8* a, __m128i a16, const u8* w, i64 stride) {
+  __attribute__((target("avx2"))) static __m256 mac(__m256 acc, const u8* a, __m128i a16, const u8* w,
+                                                    i64 stride) {
     const __m256i zero = _mm256_setzero_si256();
     const __m256i p = products(a16, w, stride);
     __m256i e_p = _mm256_add_epi32(exponents(w, stride), _mm256_set1_epi32(a[0] - 127));
@@ -93,7 +95,8 @@ struct FastMac {
     const __m256i outside = _mm256_or_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(kLow), emax),
                                             _mm256_cmpgt_epi32(emax, _mm256_set1_epi32(kHigh)));
     if (_mm256_movemask_epi8(outside) != 0) return mac_by_lane(acc, a, w, stride);
-    // Product in units of 2^(emax - 150): p * 2^(11 - d), d = emax - e_p; from d = 60 on it rounds to zero anyway.
+    // Product in units of 2^(emax - 150): p * 2^(11 - d), d = emax - e_p; from d = 60 on it rounds to zero
+    // anyway.
     const __m256i d = _mm256_min_epi32(_mm256_sub_epi32(emax, e_p), _mm256_set1_epi32(60));
     const __m256 p_scale = power(_mm256_sub_epi32(_mm256_set1_epi32(11), d));
     const __m256i p_units = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(p), p_scale));
@@ -118,8 +121,8 @@ struct FastMac {
   }
 
   // Columns n .. n+7 of row r.
-  __attribute__((target("avx2"))) static void columns(const Bfp16Matrix& a, i64 r, const Bfp16Matrix& w, i64 n,
-                                                      float* acc) {
+  __attribute__((target("avx2"))) static void columns(const Bfp16Matrix& a, i64 r, const Bfp16Matrix& w,
+                                                      i64 n, float* acc) {
     const i64 stride = w.blocks * num::kBfp16BlockBytes;
     __m256 sum = _mm256_loadu_ps(acc);
     for (i64 b = 0; b < a.blocks; ++b) {
@@ -149,14 +152,15 @@ float element_scalar(const Bfp16Matrix& a, i64 r, const Bfp16Matrix& w, i64 n, f
   return acc;
 }
 
-void row_columns(const Bfp16Matrix& a, i64 r, const Bfp16Matrix& w, i64 begin, i64 end, bool fast, float* out) {
+void row_columns(const Bfp16Matrix& a, i64 r, const Bfp16Matrix& w, i64 begin, i64 end, bool fast,
+                 float* out) {
   i64 n = begin;
   for (; fast && n + 8 <= end; n += 8) FastMac::columns(a, r, w, n, out + n);
   for (; n < end; ++n) out[n] = element_scalar(a, r, w, n, out[n]);
 }
 
-void model_columns(const Bfp16Matrix& a, const Bfp16Matrix& w, std::span<const float> bias, ActivationModel activation,
-                   i64 begin, i64 end, bool fast, float* out) {
+void model_columns(const Bfp16Matrix& a, const Bfp16Matrix& w, std::span<const float> bias,
+                   ActivationModel activation, i64 begin, i64 end, bool fast, float* out) {
   for (i64 r = 0; r < a.rows; ++r) {
     float* row = out + r * w.rows;
     for (i64 n = begin; n < end; ++n) row[n] = bias.empty() ? 0.0f : bias[n];
@@ -204,12 +208,11 @@ float mac_bfp16(float acc, const u8* a_block, const u8* w_block) {
   return normalise(sum, emax);
 }
 
-void matmul_bfp16_model(ThreadPool& pool, const Bfp16Matrix& a, const Bfp16Matrix& w, std::span<const float> bias,
-                        ActivationModel activation, float* out) {
+void matmul_bfp16_model(ThreadPool& pool, const Bfp16Matrix& a, const Bfp16Matrix& w,
+                        std::span<const float> bias, ActivationModel activation, float* out) {
   const bool fast = host_has_avx2();
-  pool.parallel_for(w.rows, 64, [&](i64 begin, i64 end) {
-    model_columns(a, w, bias, activation, begin, end, fast, out);
-  });
+  pool.parallel_for(
+      w.rows, 64, [&](i64 begin, i64 end) { model_columns(a, w, bias, activation, begin, end, fast, out); });
 }
 
 void matmul_bfp16_model_scalar(const Bfp16Matrix& a, const Bfp16Matrix& w, std::span<const float> bias,
@@ -219,8 +222,8 @@ void matmul_bfp16_model_scalar(const Bfp16Matrix& a, const Bfp16Matrix& w, std::
 
 void matmul_bfp16_model(ThreadPool& pool, const float* a, const float* w, i64 m, i64 n, i64 k, int parts,
                         std::span<const float> bias, ActivationModel activation, float* out) {
-  matmul_bfp16_model(pool, encode_bfp16_matrix(a, m, k, parts), encode_bfp16_matrix(w, n, k, parts), bias, activation,
-                     out);
+  matmul_bfp16_model(pool, encode_bfp16_matrix(a, m, k, parts), encode_bfp16_matrix(w, n, k, parts), bias,
+                     activation, out);
 }
 
 void matmul_int8_model(const i8* a, const i8* w, i64 m, i64 n, i64 k, std::span<const i32> bias, i32* out) {

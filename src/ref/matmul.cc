@@ -1,4 +1,5 @@
-// fp32 matrix product: groups of 4 weight rows, which stay in the first-level cache while all rows of x pass by.
+// fp32 matrix product: groups of 4 weight rows, which stay in the first-level cache while all rows of x pass
+// by.
 #include <algorithm>
 
 #include "ref/dot.h"
@@ -8,7 +9,8 @@ namespace tegula::ref {
 namespace {
 
 // Bias and activation of columns begin..end-1.
-void finish_columns(std::span<const float> bias, graph::Activation activation, i64 begin, i64 end, Tensor& out) {
+void finish_columns(std::span<const float> bias, graph::Activation activation, i64 begin, i64 end,
+                    Tensor& out) {
   for (i64 r = 0; r < out.rows; ++r) {
     const auto row = out.row(r);
     if (!bias.empty()) {

@@ -12,8 +12,9 @@ Result<void> embed(std::span<const i32> ids, const MatrixView& table, Tensor& ou
   out.resize(static_cast<i64>(ids.size()), table.cols);
   for (size_t r = 0; r < ids.size(); ++r) {
     if (ids[r] < 0 || ids[r] >= table.rows) {
-      return fail(Code::kOutOfRange, "row " + std::to_string(r) + " of the pass: id " + std::to_string(ids[r]) +
-                                         " is outside the embedding table of " + std::to_string(table.rows) + " rows");
+      return fail(Code::kOutOfRange, "row " + std::to_string(r) + " of the pass: id " +
+                                         std::to_string(ids[r]) + " is outside the embedding table of " +
+                                         std::to_string(table.rows) + " rows");
     }
     std::copy_n(table.data + ids[r] * table.cols, table.cols, out.row(static_cast<i64>(r)).begin());
   }
@@ -32,7 +33,8 @@ void rms_norm(const Tensor& x, std::span<const float> weight, float eps, Tensor&
   }
 }
 
-void layer_norm(const Tensor& x, std::span<const float> weight, std::span<const float> bias, float eps, Tensor& out) {
+void layer_norm(const Tensor& x, std::span<const float> weight, std::span<const float> bias, float eps,
+                Tensor& out) {
   out.resize(x.rows, x.cols);
   for (i64 r = 0; r < x.rows; ++r) {
     const auto in = x.row(r);
@@ -43,7 +45,8 @@ void layer_norm(const Tensor& x, std::span<const float> weight, std::span<const 
     for (float v : in) squares += (v - mean) * (v - mean);
     const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(x.cols) + eps);
     const auto to = out.row(r);
-    for (i64 c = 0; c < x.cols; ++c) to[c] = static_cast<float>((in[c] - mean) * inverse) * weight[c] + bias[c];
+    for (i64 c = 0; c < x.cols; ++c)
+      to[c] = static_cast<float>((in[c] - mean) * inverse) * weight[c] + bias[c];
   }
 }
 
@@ -97,8 +100,8 @@ void attend(const float* q, const AttentionRow& row, i64 head_offset, i64 stride
 
 }  // namespace
 
-void attention(ThreadPool& pool, const Tensor& q, std::span<const AttentionRow> rows, const graph::Attrs& attrs,
-               Tensor& out) {
+void attention(ThreadPool& pool, const Tensor& q, std::span<const AttentionRow> rows,
+               const graph::Attrs& attrs, Tensor& out) {
   out.resize(q.rows, q.cols);
   const i64 group = attrs.heads / attrs.kv_heads;
   const i64 stride = attrs.kv_heads * attrs.head_dim;
@@ -107,8 +110,8 @@ void attention(ThreadPool& pool, const Tensor& q, std::span<const AttentionRow> 
     for (i64 at = begin; at < end; ++at) {
       const i64 r = at / attrs.heads;
       const i64 head = at % attrs.heads;
-      attend(q.row(r).data() + head * attrs.head_dim, rows[r], head / group * attrs.head_dim, stride, attrs, scores,
-             out.row(r).data() + head * attrs.head_dim);
+      attend(q.row(r).data() + head * attrs.head_dim, rows[r], head / group * attrs.head_dim, stride, attrs,
+             scores, out.row(r).data() + head * attrs.head_dim);
     }
   });
 }
@@ -178,6 +181,8 @@ void concat(const Tensor& a, const Tensor& b, Tensor& out) {
   }
 }
 
-float gelu(float x) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678f)); }
+float gelu(float x) {
+  return 0.5f * x * (1.0f + std::erf(x * 0.70710678f));
+}
 
 }  // namespace tegula::ref

@@ -1,5 +1,6 @@
-// Every op of the graph in plain fp32: the yardstick for the array. Shapes are checked by the graph; the functions here
-// assert nothing and trust them. `out` is resized by the callee; it must not be one of the operands.
+// Every op of the graph in plain fp32: the yardstick for the array. Shapes are checked by the graph; the
+// functions here assert nothing and trust them. `out` is resized by the callee; it must not be one of the
+// operands.
 #pragma once
 
 #include <span>
@@ -22,7 +23,8 @@ struct MatrixView {
 Result<void> embed(std::span<const i32> ids, const MatrixView& table, Tensor& out);
 
 void rms_norm(const Tensor& x, std::span<const float> weight, float eps, Tensor& out);
-void layer_norm(const Tensor& x, std::span<const float> weight, std::span<const float> bias, float eps, Tensor& out);
+void layer_norm(const Tensor& x, std::span<const float> weight, std::span<const float> bias, float eps,
+                Tensor& out);
 
 // out[M,N] = act(x[M,K] * weight[N,K]^T + bias[N]); bias may be empty.
 void matmul(ThreadPool& pool, const Tensor& x, const MatrixView& weight, std::span<const float> bias,
@@ -39,8 +41,8 @@ struct AttentionRow {
   i64 count = 0;
 };
 // rows.size() == q.rows.
-void attention(ThreadPool& pool, const Tensor& q, std::span<const AttentionRow> rows, const graph::Attrs& attrs,
-               Tensor& out);
+void attention(ThreadPool& pool, const Tensor& q, std::span<const AttentionRow> rows,
+               const graph::Attrs& attrs, Tensor& out);
 
 void silu_mul(const Tensor& gate, const Tensor& up, Tensor& out);
 void add(const Tensor& a, const Tensor& b, Tensor& out);

@@ -53,9 +53,11 @@ void expect_contains(const std::string& text, const std::string& part) {
 }
 
 TEST(Load, MissingFilesSayWhatIsExpected) {
-  expect_contains(load_error("/nonexistent/x.gguf"), "/nonexistent/x.gguf: no such file or directory; expected a .gguf");
+  expect_contains(load_error("/nonexistent/x.gguf"),
+                  "/nonexistent/x.gguf: no such file or directory; expected a .gguf");
   const TemporaryDirectory directory;
-  expect_contains(load_error(directory.path().string()), "config.json: no such file; expected a directory with");
+  expect_contains(load_error(directory.path().string()),
+                  "config.json: no such file; expected a directory with");
 }
 
 TEST(Load, TruncatedFilesFailInOneLine) {
@@ -93,8 +95,10 @@ TEST(Load, GgufOfAnotherArchitectureOrWithoutItsParts) {
   };
   std::string name(8, '\0');
   name[0] = 5;  // length of the value, so that only the architecture itself is changed
-  expect_contains(error_with(name + "llama", name + "mamba"), "x.gguf: model architecture 'mamba' is not supported");
-  expect_contains(error_with("blk.1.attn_q.weight", "blk.1.attn_X.weight"), "tensor blk.1.attn_q.weight is missing");
+  expect_contains(error_with(name + "llama", name + "mamba"),
+                  "x.gguf: model architecture 'mamba' is not supported");
+  expect_contains(error_with("blk.1.attn_q.weight", "blk.1.attn_X.weight"),
+                  "tensor blk.1.attn_q.weight is missing");
   expect_contains(error_with("tokenizer.ggml.model", "tokenizer.ggml.mxdel"), "tokenizer.ggml.model");
   expect_contains(error_with("llama.block_count", "llama.block_couxt"), "llama.block_count");
 }
@@ -104,7 +108,8 @@ TEST(Load, DirectoryWithoutTokenizerOrTensor) {
   for (const char* name : {"config.json", "model.safetensors"}) {
     fs::copy(kGolden + "tiny_bert/" + name, directory.file(name));
   }
-  expect_contains(load_error(directory.path().string()), "tokenizer.json: no such file; a model needs its tokenizer");
+  expect_contains(load_error(directory.path().string()),
+                  "tokenizer.json: no such file; a model needs its tokenizer");
   fs::copy(kGolden + "tiny_bert/tokenizer.json", directory.file("tokenizer.json"));
   EXPECT_EQ(load_error(directory.path().string()), "loaded");
   format::SafetensorsWriter writer;
@@ -128,7 +133,8 @@ TEST(HfConfig, VariantsThatWeLackAreNamed) {
       R"("intermediate_size":16)";
   EXPECT_EQ(error_of(llama + "}"), "parsed");
   expect_contains(error_of("[]"), "is not a JSON object");
-  expect_contains(error_of(R"({"model_type":"mixtral"})"), "'mixtral' is not supported; we have: llama, bert");
+  expect_contains(error_of(R"({"model_type":"mixtral"})"),
+                  "'mixtral' is not supported; we have: llama, bert");
   expect_contains(error_of(R"({"model_type":"llama","vocab_size":-1})"), "'vocab_size' must be an integer");
   expect_contains(error_of(llama + R"(,"hidden_act":"gelu"})"), "'hidden_act' is gelu");
   expect_contains(error_of(llama + R"(,"rope_scaling":{"rope_type":"llama3"}})"), "'rope_type' is llama3");
@@ -259,7 +265,8 @@ TEST(Generate, CancelStopAndSeed) {
   options.max_tokens = 12;
   options.ignore_eos = true;
   const auto whole = generate(*session, "hello", true, options).value();
-  const auto cancelled = generate(*session, "hello", true, options, [](std::string_view) { return false; }).value();
+  const auto cancelled =
+      generate(*session, "hello", true, options, [](std::string_view) { return false; }).value();
   EXPECT_EQ(cancelled.finish, Finish::kCancelled);
   EXPECT_LT(cancelled.tokens.size(), whole.tokens.size());
   ASSERT_GE(whole.text.size(), 6u);

@@ -1,4 +1,5 @@
-// Golden numbers of the reference implementation (tests/golden, written by tools/golden/models.py), and how to compare.
+// Golden numbers of the reference implementation (tests/golden, written by tools/golden/models.py), and how
+// to compare.
 #pragma once
 
 #include <gtest/gtest.h>

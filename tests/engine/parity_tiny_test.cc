@@ -41,7 +41,8 @@ TEST(ParityTiny, LlamaEveryPositionInSmallPasses) {
     const auto piece = std::span(ids).subspan(at, std::min<size_t>(3, ids.size() - at));
     const auto logits = (*session)->advance(piece);
     ASSERT_TRUE(logits.ok()) << logits.error().message;
-    got.insert(got.end(), (*logits)->data.begin(), (*logits)->data.begin() + (*logits)->rows * (*logits)->cols);
+    got.insert(got.end(), (*logits)->data.begin(),
+               (*logits)->data.begin() + (*logits)->rows * (*logits)->cols);
   }
   EXPECT_LE(relative_l2(got, want), 1e-5);
 }

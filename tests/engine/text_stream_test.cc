@@ -52,7 +52,9 @@ TEST(TextStream, HeldBackTextComesOutWhenItIsNoStopText) {
   EXPECT_EQ(run("plain", {""}).streamed, "plain");  // an empty stop text is none
 }
 
-TEST(TextStream, TheEarliestOfSeveralStopTextsWins) { EXPECT_EQ(run("abcXYdef", {"Yd", "X"}).streamed, "abc"); }
+TEST(TextStream, TheEarliestOfSeveralStopTextsWins) {
+  EXPECT_EQ(run("abcXYdef", {"Yd", "X"}).streamed, "abc");
+}
 
 TEST(TextStream, TheCallbackCancels) {
   const ByteTokenizer tokenizer;

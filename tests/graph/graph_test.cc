@@ -56,8 +56,9 @@ TEST(GraphText, RoundTripOfEveryOp) {
 }
 
 TEST(GraphText, CommentsAndBlanksAreIgnored) {
-  const Result<Graph> graph = parse("\n# a comment\ngraph g\ninput x : f32[tokens,8] # eight\n\n"
-                                    "%y=scale( %x )  scale=2:f32[tokens,8]\noutput %y\n");
+  const Result<Graph> graph = parse(
+      "\n# a comment\ngraph g\ninput x : f32[tokens,8] # eight\n\n"
+      "%y=scale( %x )  scale=2:f32[tokens,8]\noutput %y\n");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   EXPECT_EQ(graph->nodes[0].attrs.scale, 2.0f);
 }
@@ -70,7 +71,8 @@ TEST(GraphText, ErrorsNameLineAndCause) {
             std::string::npos);
   EXPECT_NE(error_of(kEveryOp, "eps=1e-05", "epsilon=1").find("rms_norm has no attribute 'epsilon'"),
             std::string::npos);
-  EXPECT_NE(error_of(kEveryOp, "activation=gelu", "activation=relu").find("bad value 'relu'"), std::string::npos);
+  EXPECT_NE(error_of(kEveryOp, "activation=gelu", "activation=relu").find("bad value 'relu'"),
+            std::string::npos);
   EXPECT_NE(error_of(kEveryOp, "%m = ", "%n = ").find("%n is defined twice"), std::string::npos);
   EXPECT_NE(error_of(kEveryOp, ": f32[tokens,64]\n%n", ": f32[tokens,65]\n%n").find("is f32[tokens,64]"),
             std::string::npos);

@@ -30,7 +30,8 @@ TEST(Llama, GraphOfSmolLm2) {
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   EXPECT_EQ(count(*graph, graph::Op::kMatmul), 30 * 7 + 1);
   EXPECT_EQ(count(*graph, graph::Op::kAttention), 30);
-  EXPECT_EQ(graph->type(graph->outputs[0]), (graph::Type{graph::DType::kF32, graph::Rows::kSequences, 49152}));
+  EXPECT_EQ(graph->type(graph->outputs[0]),
+            (graph::Type{graph::DType::kF32, graph::Rows::kSequences, 49152}));
   EXPECT_EQ(graph->find_weight("head.weight"), graph::kNone);  // tied
   EXPECT_EQ(traits(smollm2()).parameters, 134515008);          // as published
 }

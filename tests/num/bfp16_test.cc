@@ -40,7 +40,9 @@ TEST(Bfp16, FloorModeIsBiased) {
   EXPECT_EQ(block.m[2], 0);
 }
 
-float pattern(u64 bits) { return std::bit_cast<float>(static_cast<u32>(bits)); }
+float pattern(u64 bits) {
+  return std::bit_cast<float>(static_cast<u32>(bits));
+}
 
 // Values over many magnitudes, with zeros, extremes and tops of blocks mixed in.
 std::vector<float> hard_values(size_t count, u32 seed) {
@@ -48,11 +50,16 @@ std::vector<float> hard_values(size_t count, u32 seed) {
   std::vector<float> out(count);
   for (float& x : out) {
     const u32 kind = random() % 16;
-    if (kind == 0) x = 0;
-    else if (kind == 1) x = pattern(random() & 0x807FFFFFu);  // denormal
-    else if (kind == 2) x = pattern((random() & 0x80000000u) | 0x3FFFFFFFu);
-    else if (kind == 3) x = pattern(random() & 0xFF7FFFFFu);  // any finite exponent
-    else x = std::ldexp(static_cast<float>(random()) * 0x1p-32f - 0.5f, static_cast<int>(random() % 24) - 12);
+    if (kind == 0)
+      x = 0;
+    else if (kind == 1)
+      x = pattern(random() & 0x807FFFFFu);  // denormal
+    else if (kind == 2)
+      x = pattern((random() & 0x80000000u) | 0x3FFFFFFFu);
+    else if (kind == 3)
+      x = pattern(random() & 0xFF7FFFFFu);  // any finite exponent
+    else
+      x = std::ldexp(static_cast<float>(random()) * 0x1p-32f - 0.5f, static_cast<int>(random() % 24) - 12);
   }
   for (size_t at = 0; at + 8 <= count; at += 8 * 5) {  // some blocks wholly tiny or wholly huge
     const int shift = (random() & 1) != 0 ? -130 : 120;

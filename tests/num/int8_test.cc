@@ -29,7 +29,7 @@ TEST(Int8, ZeroRowHasScaleZero) {
 TEST(Int8, SrsSaturates) {
   EXPECT_EQ(srs_int8(1000, 2), 127);
   EXPECT_EQ(srs_int8(-1000, 2), -128);
-  EXPECT_EQ(srs_int8(10, 2), 2);   // 2.5 to even
+  EXPECT_EQ(srs_int8(10, 2), 2);  // 2.5 to even
   EXPECT_EQ(srs_int8(10, 2, Rounding::kPosInf), 3);
 }
 

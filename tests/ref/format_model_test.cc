@@ -25,7 +25,7 @@ Block block(u8 exponent, std::initializer_list<int> mantissas) {
 }
 
 TEST(MacBfp16, ExactCases) {
-  const Block one = block(127, {64});  // 1.0 = 64 * 2^(127 - 133)
+  const Block one = block(127, {64});           // 1.0 = 64 * 2^(127 - 133)
   const Block row = block(128, {64, -32, 16});  // 2, -1, 0.5
   const Block ones = block(127, {64, 64, 64});
   EXPECT_EQ(mac_bfp16(0.0f, one.raw, one.raw), 1.0f);
@@ -40,14 +40,16 @@ TEST(MacBfp16, ZeroIsPositive) {
   EXPECT_EQ(mac_bfp16(-1.5f, zero.raw, one.raw), -1.5f);
 }
 
-// The term of the product has exponent EA + EB - 127 even when its integer is far from normalised, and each term is
-// rounded to the grid of the largest exponent on its own.
+// The term of the product has exponent EA + EB - 127 even when its integer is far from normalised, and each
+// term is rounded to the grid of the largest exponent on its own.
 TEST(MacBfp16, AlignmentRoundsEachTerm) {
   const Block unit = block(127, {1});  // 2^-6
   const Block small = block(105, {1});
-  // Product 1 * 2^(127 + 105 - 266) = 2^-34, term exponent 105; the accumulator 1.0 has exponent 127, grid 2^-23.
+  // Product 1 * 2^(127 + 105 - 266) = 2^-34, term exponent 105; the accumulator 1.0 has exponent 127, grid
+  // 2^-23.
   EXPECT_EQ(mac_bfp16(1.0f, unit.raw, small.raw), 1.0f);
-  // Accumulator 2^-30 against a product term of exponent 127 whose value is 2^-12: the grid is 2^-23, it vanishes.
+  // Accumulator 2^-30 against a product term of exponent 127 whose value is 2^-12: the grid is 2^-23, it
+  // vanishes.
   EXPECT_EQ(mac_bfp16(0x1p-30f, unit.raw, unit.raw), 0x1p-12f);
   // 1.5 grid steps go to even (2), 2.5 as well.
   EXPECT_EQ(mac_bfp16(1.5f * 0x1p-23f, unit.raw, unit.raw), 0x1p-12f + 0x1p-22f);
@@ -66,7 +68,8 @@ TEST(MacBfp16, RangeEnds) {
   const Block tiny = block(10, {1});
   EXPECT_TRUE(std::isinf(mac_bfp16(0.0f, huge.raw, huge.raw)));
   EXPECT_EQ(mac_bfp16(0.0f, tiny.raw, tiny.raw), 0.0f);
-  EXPECT_EQ(mac_bfp16(0x1p-149f, tiny.raw, block(0, {}).raw), 0.0f);  // a denormal accumulator is flushed on the way out
+  EXPECT_EQ(mac_bfp16(0x1p-149f, tiny.raw, block(0, {}).raw),
+            0.0f);  // a denormal accumulator is flushed on the way out
   EXPECT_TRUE(std::isinf(mac_bfp16(INFINITY, tiny.raw, tiny.raw)));
   EXPECT_EQ(std::bit_cast<u32>(mac_bfp16(NAN, tiny.raw, tiny.raw)), 0x7F800001u);
 }
@@ -76,7 +79,9 @@ std::vector<float> random_matrix(i64 count, u32 seed, int spread) {
   std::normal_distribution<float> normal;
   std::vector<float> out(count);
   for (float& x : out) {
-    x = random() % 11 == 0 ? 0.0f : std::ldexp(normal(random), static_cast<int>(random() % (2 * spread + 1)) - spread);
+    x = random() % 11 == 0
+            ? 0.0f
+            : std::ldexp(normal(random), static_cast<int>(random() % (2 * spread + 1)) - spread);
   }
   return out;
 }
@@ -87,13 +92,15 @@ TEST(MatmulBfp16Model, FastEqualsScalarBitForBit) {
   for (int spread : {0, 10, 60}) {
     for (int parts : {1, 2}) {
       const i64 m = 5, n = 83, k = 100;
-      const auto a = random_matrix(m * k, 1, spread), w = random_matrix(n * k, 2, spread), bias = random_matrix(n, 3, spread);
+      const auto a = random_matrix(m * k, 1, spread), w = random_matrix(n * k, 2, spread),
+                 bias = random_matrix(n, 3, spread);
       const Bfp16Matrix ea = encode_bfp16_matrix(a.data(), m, k, parts);
       const Bfp16Matrix ew = encode_bfp16_matrix(w.data(), n, k, parts);
       std::vector<float> fast(m * n), plain(m * n);
       matmul_bfp16_model(pool, ea, ew, bias, nullptr, fast.data());
       matmul_bfp16_model_scalar(ea, ew, bias, nullptr, plain.data());
-      ASSERT_EQ(std::memcmp(fast.data(), plain.data(), fast.size() * sizeof(float)), 0) << spread << " " << parts;
+      ASSERT_EQ(std::memcmp(fast.data(), plain.data(), fast.size() * sizeof(float)), 0)
+          << spread << " " << parts;
     }
   }
 }
@@ -129,7 +136,8 @@ TEST(MatmulBfp16Model, ActivationIsAppliedLast) {
   ThreadPool pool(1);
   const float a[1] = {1}, w[2] = {3, -2}, bias[2] = {0.5f, 0.25f};
   float out[2];
-  matmul_bfp16_model(pool, a, w, 1, 2, 1, 1, bias, [](float x) { return x < 0 ? 0.0f : x; }, out);
+  matmul_bfp16_model(
+      pool, a, w, 1, 2, 1, 1, bias, [](float x) { return x < 0 ? 0.0f : x; }, out);
   EXPECT_EQ(out[0], 3.5f);
   EXPECT_EQ(out[1], 0.0f);
 }
