@@ -2,10 +2,8 @@
 // (tools/golden/tokenizer_tables.py).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-
 #include "base/file.h"
+#include "models/model_files.h"
 #include "text/gguf_tokenizer.h"
 #include "text/golden_table.h"
 #include "text/tokenizer_json.h"
@@ -13,25 +11,6 @@
 
 namespace tegula::text {
 namespace {
-
-std::string model_dir() {
-  if (const char* dir = std::getenv("TEGULA_MODEL_DIR")) return dir;
-  const char* home = std::getenv("HOME");
-  return std::string(home != nullptr ? home : ".") + "/.cache/tegula/models";
-}
-
-bool models_required() {
-  const char* value = std::getenv("TEGULA_REQUIRE_MODELS");
-  return value != nullptr && std::string(value) == "1";
-}
-
-// Without the model file a test is skipped, or fails where TEGULA_REQUIRE_MODELS=1 says that models must be
-// there.
-#define NEED_MODEL(path)                                         \
-  if (!std::filesystem::exists(path)) {                          \
-    ASSERT_FALSE(models_required()) << path << " is missing";    \
-    GTEST_SKIP() << path << " is missing; set TEGULA_MODEL_DIR"; \
-  }
 
 TEST(TokenizerReal, SmolLm2) {
   const std::string path = model_dir() + "/smollm2-135m-instruct-q4_1.gguf";
