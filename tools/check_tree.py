@@ -43,6 +43,7 @@ def strip(text):
     keep_lines = lambda m: "\n" * m.group(0).count("\n")
     text = re.sub(r'R"(\w*)\((?:.|\n)*?\)\1"', keep_lines, text)
     text = re.sub(r"/\*(?:.|\n)*?\*/", keep_lines, text)
+    text = re.sub(r"'(?:\\.|[^'\\\n])'", "' '", text)
     text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
     return re.sub(r"//[^\n]*", "", text)
 
