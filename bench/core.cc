@@ -1,5 +1,5 @@
-// Speed of the emulated core: matrix operations per second of the datapath alone (operands in the first-level cache), of the
-// emulated core in loops of one vmac per bundle, and bundles per second of scalar code.
+// Speed of the emulated core: matrix operations per second of the datapath alone (operands in the first-level
+// cache), of the emulated core in loops of one vmac per bundle, and bundles per second of scalar code.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -29,11 +29,14 @@ std::vector<u8> program_of(const std::vector<std::string>& lines) {
   return out;
 }
 
-// A core running an endless loop: setup, then body (a multiple of 16 bytes is not needed: the emulator takes any target).
+// A core running an endless loop: setup, then body (a multiple of 16 bytes is not needed: the emulator takes
+// any target).
 struct Looping {
-  Looping(const std::vector<std::string>& setup, std::vector<std::string> body) : memory(emu::kCoreDataBytes) {
+  Looping(const std::vector<std::string>& setup, std::vector<std::string> body)
+      : memory(emu::kCoreDataBytes) {
     // Blocks of 9 bytes with moderate exponents from the start of each 16 KiB window.
-    for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<u8>(i % 0x4000 % 9 == 0 ? 120 + i % 7 : i * 37);
+    for (size_t i = 0; i < memory.size(); ++i)
+      memory[i] = static_cast<u8>(i % 0x4000 % 9 == 0 ? 120 + i % 7 : i * 37);
     program = program_of(setup);
     const std::string jump = "j #" + std::to_string(program.size());
     body.insert(body.end() - 5, jump);
@@ -52,7 +55,9 @@ struct Looping {
         return;
       }
     }
-    const auto rate = [](u64 n) { return benchmark::Counter(static_cast<double>(n), benchmark::Counter::kIsRate); };
+    const auto rate = [](u64 n) {
+      return benchmark::Counter(static_cast<double>(n), benchmark::Counter::kIsRate);
+    };
     state.counters["bundles/s"] = rate(core.counters().bundles);
     state.counters["matrix_ops/s"] = rate(core.counters().matrix_ops);
   }
@@ -95,22 +100,29 @@ void datapath(benchmark::State& state, u32 conf, emu::MacUnit unit) {
       benchmark::Counter(static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
-void DatapathInt8(benchmark::State& state) { datapath(state, 0x308, emu::MacUnit::kInteger); }
-void DatapathBfp16(benchmark::State& state) { datapath(state, 0x30C, emu::MacUnit::kBlock); }
-void DatapathBf16(benchmark::State& state) { datapath(state, 0x3C, emu::MacUnit::kBf16); }
+void DatapathInt8(benchmark::State& state) {
+  datapath(state, 0x308, emu::MacUnit::kInteger);
+}
+void DatapathBfp16(benchmark::State& state) {
+  datapath(state, 0x30C, emu::MacUnit::kBlock);
+}
+void DatapathBf16(benchmark::State& state) {
+  datapath(state, 0x3C, emu::MacUnit::kBf16);
+}
 BENCHMARK(DatapathInt8);
 BENCHMARK(DatapathBfp16);
 BENCHMARK(DatapathBf16);
 
-// One vmac and two vector loads in every bundle, four accumulators; the address registers go round in a window.
+// One vmac and two vector loads in every bundle, four accumulators; the address registers go round in a
+// window.
 void CoreInt8(benchmark::State& state) {
   std::vector<std::string> body;
   for (int i = 0; i < 64; ++i) {
     const std::string d = "dm" + std::to_string(i % 4);
     const std::string post = i % 8 == 7 ? ", #-448" : ", #64";
-    body.push_back("vlda x" + std::to_string(i % 4) + ", [p0]" + post + ";vldb x" + std::to_string(4 + i % 4) + ", [p1]" +
-                   post + ";vmac " + d + ", " + d + ", x" + std::to_string(i % 4) + ", x" + std::to_string(4 + i % 4) +
-                   ", r0");
+    body.push_back("vlda x" + std::to_string(i % 4) + ", [p0]" + post + ";vldb x" +
+                   std::to_string(4 + i % 4) + ", [p1]" + post + ";vmac " + d + ", " + d + ", x" +
+                   std::to_string(i % 4) + ", x" + std::to_string(4 + i % 4) + ", r0");
   }
   Looping loop({"movxm p0, #0x70000", "movxm p1, #0x74000", "movxm r0, #0x308"}, body);
   loop.run(state);
@@ -147,10 +159,11 @@ BENCHMARK(CoreScalar);
 
 // Element-wise bf16 in the style of an activation: load and convert, multiply, add, convert and store.
 void CoreElementwise(benchmark::State& state) {
-  Looping loop({"movxm p0, #0x70000", "movxm p1, #0x74000", "movx r0, #0x3c"},
-               repeat({"vlda x0, [p0, #0];vmac.f dm0, dm0, x0, x1, r0", "vconv.bf16.fp32 wl2, bmll1;vmov x3, x2",
-                       "vst x2, [p1, #0];vadd.16 x4, x3, x2", "vmul.f dm1, x0, x1, r0;vshuffle x5, x4, x3, r1"},
-                      12));
+  Looping loop(
+      {"movxm p0, #0x70000", "movxm p1, #0x74000", "movx r0, #0x3c"},
+      repeat({"vlda x0, [p0, #0];vmac.f dm0, dm0, x0, x1, r0", "vconv.bf16.fp32 wl2, bmll1;vmov x3, x2",
+              "vst x2, [p1, #0];vadd.16 x4, x3, x2", "vmul.f dm1, x0, x1, r0;vshuffle x5, x4, x3, r1"},
+             12));
   loop.run(state);
 }
 BENCHMARK(CoreElementwise);

@@ -1,6 +1,6 @@
-// The AIE2P core: executes program memory against the data memory of its tile, exactly and cycle by cycle, until it
-// needs something of the world outside (a lock, a stream, a neighbour's memory). One Core touches nothing but its own
-// state and its tile's memory, so different cores may run on different threads at once.
+// The AIE2P core: executes program memory against the data memory of its tile, exactly and cycle by cycle,
+// until it needs something of the world outside (a lock, a stream, a neighbour's memory). One Core touches
+// nothing but its own state and its tile's memory, so different cores may run on different threads at once.
 #pragma once
 
 #include <array>
@@ -35,10 +35,10 @@ constexpr int kStopReasons = 11;
 
 struct Stop {
   StopReason reason = StopReason::kBudget;
-  u64 cycle = 0;          // local time of the core: issued bundles + stalls
-  u32 pc = 0;             // address of the bundle concerned
-  int lock_id = 0;        // 0..63 as the core sees them: 0.. south, 16.. west, 32.. north, 48.. own
-  i32 amount = 0;         // acq: < 0 wait for value >= -amount and add amount; >= 0 wait for equality. rel: added
+  u64 cycle = 0;    // local time of the core: issued bundles + stalls
+  u32 pc = 0;       // address of the bundle concerned
+  int lock_id = 0;  // 0..63 as the core sees them: 0.. south, 16.. west, 32.. north, 48.. own
+  i32 amount = 0;   // acq: < 0 wait for value >= -amount and add amount; >= 0 wait for equality. rel: added
   bool blocking = true;   // stream access: false for the .nb forms
   bool tlast = false;     // stream write
   bool is_write = false;  // tile register, neighbour
@@ -50,12 +50,13 @@ struct Stop {
 };
 
 struct CoreOptions {
-  bool hazards = false;        // report operands read while a write to them is in flight
-  bool uninitialised = false;  // report registers read before anything wrote them
+  bool hazards = false;         // report operands read while a write to them is in flight
+  bool uninitialised = false;   // report registers read before anything wrote them
   bool neighbour_stops = true;  // false: bundles use neighbour pointers directly, without a kNeighbour stop
 };
 
-// An operand was read before the write in flight to it was visible (legal: it got the old value), or was never written.
+// An operand was read before the write in flight to it was visible (legal: it got the old value), or was
+// never written.
 struct Hazard {
   enum class Kind : u8 { kEarlyRead, kUninitialised };
   Kind kind = Kind::kEarlyRead;
@@ -85,20 +86,20 @@ class Core {
   Core(Core&&) noexcept;
   Core& operator=(Core&&) noexcept;
 
-  void set_memory(u8* own64k);                // must outlive the core
+  void set_memory(u8* own64k);                 // must outlive the core
   void set_neighbour(u32 window, u8* memory);  // window 4..6; nullptr: nothing there, access is a fault
-  void set_program(const u8* program16k);     // must outlive the core
+  void set_program(const u8* program16k);      // must outlive the core
   void set_core_id(u32 id);
   void set_options(const CoreOptions& options);
   void invalidate_program();  // after program memory was written
-  void reset();               // pc 0, registers zero (vadd.. sign registers: Sign1 = 1), pipeline empty, time kept
-  void reset(u64 cycle);      // same, and sets local time
+  void reset();  // pc 0, registers zero (vadd.. sign registers: Sign1 = 1), pipeline empty, time kept
+  void reset(u64 cycle);  // same, and sets local time
 
   // Runs for at most cycle_budget cycles of local time, or until a synchronisation point.
   Stop run(u64 cycle_budget);
 
-  // Completes the synchronisation point of the last stop at local time `cycle` (>= Stop::cycle). The bundle then
-  // executes on the next run().
+  // Completes the synchronisation point of the last stop at local time `cycle` (>= Stop::cycle). The bundle
+  // then executes on the next run().
   void resume(u64 cycle);
   void resume_word(u64 cycle, u32 word, bool success = true);  // stream read, tile register read
   void resume_cascade(u64 cycle, const u8* bytes64);
@@ -108,7 +109,8 @@ class Core {
   const CoreCounters& counters() const;
   const std::vector<Hazard>& hazards() const;
 
-  // For tests, debuggers and the tile's register space: architectural registers, low bits first, 256 bytes at most.
+  // For tests, debuggers and the tile's register space: architectural registers, low bits first, 256 bytes at
+  // most.
   std::array<u8, 256> read_register(isa::Reg reg) const;
   void write_register(isa::Reg reg, const std::array<u8, 256>& value);
   u32 read_scalar(isa::Reg reg) const;

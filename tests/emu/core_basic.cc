@@ -56,26 +56,32 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         ScalarCase{"add r3, r1, r2", 0xFFFFFFFF, 2, 1}, ScalarCase{"add r3, r1, #-3", 1, 0, 0xFFFFFFFE},
         ScalarCase{"sub r3, r1, r2", 5, 7, 0xFFFFFFFE}, ScalarCase{"and r3, r1, r2", 0xF0F0, 0xFF00, 0xF000},
-        ScalarCase{"or r3, r1, r2", 0xF0F0, 0xFF00, 0xFFF0}, ScalarCase{"xor r3, r1, r2", 0xF0F0, 0xFF00, 0x0FF0},
-        ScalarCase{"lshl r3, r1, r2", 0x80000001, 4, 0x10}, ScalarCase{"lshl r3, r1, r2", 0x80000001, ~0u, 0x40000000},
+        ScalarCase{"or r3, r1, r2", 0xF0F0, 0xFF00, 0xFFF0},
+        ScalarCase{"xor r3, r1, r2", 0xF0F0, 0xFF00, 0x0FF0},
+        ScalarCase{"lshl r3, r1, r2", 0x80000001, 4, 0x10},
+        ScalarCase{"lshl r3, r1, r2", 0x80000001, ~0u, 0x40000000},
         ScalarCase{"ashl r3, r1, r2", 0x80000000, static_cast<u32>(-4), 0xF8000000},
         ScalarCase{"clz r3, r1", 0x00FFFFFF, 0, 8}, ScalarCase{"clz r3, r1", 0, 0, 32},
-        ScalarCase{"clb r3, r1", 0, 0, 32}, ScalarCase{"clb r3, r1", ~0u, 0, 32}, ScalarCase{"clb r3, r1", 1, 0, 31},
-        ScalarCase{"clb r3, r1", 0x00FFFFFF, 0, 8}, ScalarCase{"popcount r3, r1", 0xF0F0F0F0, 0, 16},
+        ScalarCase{"clb r3, r1", 0, 0, 32}, ScalarCase{"clb r3, r1", ~0u, 0, 32},
+        ScalarCase{"clb r3, r1", 1, 0, 31}, ScalarCase{"clb r3, r1", 0x00FFFFFF, 0, 8},
+        ScalarCase{"popcount r3, r1", 0xF0F0F0F0, 0, 16},
         ScalarCase{"extend.s8 r3, r1", 0x180, 0, 0xFFFFFF80}, ScalarCase{"extend.u8 r3, r1", 0x180, 0, 0x80},
-        ScalarCase{"extend.s16 r3, r1", 0x18000, 0, 0xFFFF8000}, ScalarCase{"extend.u16 r3, r1", 0x18000, 0, 0x8000},
-        ScalarCase{"abs r3, r1", static_cast<u32>(-9), 0, 9}, ScalarCase{"abs r3, r1", 0x80000000, 0, 0x80000000},
-        ScalarCase{"lt r3, r1, r2", ~0u, 0, 1}, ScalarCase{"ltu r3, r1, r2", ~0u, 0, 0},
-        ScalarCase{"ge r3, r1, r2", 3, 3, 1}, ScalarCase{"geu r3, r1, r2", 2, ~0u, 0},
-        ScalarCase{"eq r3, r1, r2", 4, 4, 1}, ScalarCase{"ne r3, r1, r2", 4, 4, 0}, ScalarCase{"eqz r3, r1", 0, 0, 1},
+        ScalarCase{"extend.s16 r3, r1", 0x18000, 0, 0xFFFF8000},
+        ScalarCase{"extend.u16 r3, r1", 0x18000, 0, 0x8000},
+        ScalarCase{"abs r3, r1", static_cast<u32>(-9), 0, 9},
+        ScalarCase{"abs r3, r1", 0x80000000, 0, 0x80000000}, ScalarCase{"lt r3, r1, r2", ~0u, 0, 1},
+        ScalarCase{"ltu r3, r1, r2", ~0u, 0, 0}, ScalarCase{"ge r3, r1, r2", 3, 3, 1},
+        ScalarCase{"geu r3, r1, r2", 2, ~0u, 0}, ScalarCase{"eq r3, r1, r2", 4, 4, 1},
+        ScalarCase{"ne r3, r1, r2", 4, 4, 0}, ScalarCase{"eqz r3, r1", 0, 0, 1},
         ScalarCase{"nez r3, r1", 8, 0, 1}, ScalarCase{"mul r3, r1, r2", 0x10001, 0x10001, 0x20001},
         ScalarCase{"mac r3, r3, r1, r2", 7, 6, 1042}, ScalarCase{"msc r3, r3, r1, r2", 7, 6, 958},
         ScalarCase{"add.nc r3, r1, #100", 5, 0, 105}, ScalarCase{"mov r3, r1", 17, 0, 17},
-        ScalarCase{"mova r3, #-1000", 0, 0, static_cast<u32>(-1000)}, ScalarCase{"movx r3, #1000", 0, 0, 1000},
-        ScalarCase{"mov r3, r1.fx2flt, s2", 3, 1, 0x3FC00000},          // 3 * 2^-1 = 1.5
-        ScalarCase{"mov r3, r1.flt2fx, s3", 0x3FC00000, 2, 6},          // 1.5 * 2^2
-        ScalarCase{"inv r3, r1", 0x40800000, 0, 0x3E800000},            // 1/4
-        ScalarCase{"sqrt r3, r1", 0x41100000, 0, 0x40400000},           // sqrt 9
+        ScalarCase{"mova r3, #-1000", 0, 0, static_cast<u32>(-1000)},
+        ScalarCase{"movx r3, #1000", 0, 0, 1000},
+        ScalarCase{"mov r3, r1.fx2flt, s2", 3, 1, 0x3FC00000},  // 3 * 2^-1 = 1.5
+        ScalarCase{"mov r3, r1.flt2fx, s3", 0x3FC00000, 2, 6},  // 1.5 * 2^2
+        ScalarCase{"inv r3, r1", 0x40800000, 0, 0x3E800000},    // 1/4
+        ScalarCase{"sqrt r3, r1", 0x41100000, 0, 0x40400000},   // sqrt 9
         ScalarCase{"invsqrt r3, r1", 0x40800000, 0, 0x3F000000}));
 
 TEST(CoreBasic, CarryChain) {
@@ -147,8 +153,8 @@ TEST(CoreBasic, SelectOnR27) {
 
 TEST(CoreControl, FiveDelayBundlesExecute) {
   TestCore t;
-  t.load({"j #target", "add r1, r1, #1", "add r1, r1, #1", "add r1, r1, #1", "add r1, r1, #1", "add r1, r1, #1",
-          "add r2, r2, #1", "add r2, r2, #1", "target:", "done"});
+  t.load({"j #target", "add r1, r1, #1", "add r1, r1, #1", "add r1, r1, #1", "add r1, r1, #1",
+          "add r1, r1, #1", "add r2, r2, #1", "add r2, r2, #1", "target:", "done"});
   t.run();
   EXPECT_EQ(t.r("r1"), 5u);
   EXPECT_EQ(t.r("r2"), 0u);
@@ -156,7 +162,8 @@ TEST(CoreControl, FiveDelayBundlesExecute) {
 
 TEST(CoreControl, ConditionsAreReadAtIssue) {
   TestCore u;
-  u.load({"mova r1, #0;mov r5, #1", "jnz r1, #target", "mova r1, #1", "nop*4", "done", "target:", "mova r9, #1", "done"});
+  u.load({"mova r1, #0;mov r5, #1", "jnz r1, #target", "mova r1, #1", "nop*4", "done",
+          "target:", "mova r9, #1", "done"});
   u.run();
   EXPECT_EQ(u.r("r9"), 0u);
   TestCore v;
@@ -167,8 +174,8 @@ TEST(CoreControl, ConditionsAreReadAtIssue) {
 
 TEST(CoreControl, CallAndReturn) {
   TestCore t;
-  t.load({"jl #callee", "nop*5", "add r2, r2, #1", "done", "callee:", "mova r1, #7", "ret lr", "add r3, r3, #1*5",
-          "add r4, r4, #1"});
+  t.load({"jl #callee", "nop*5", "add r2, r2, #1", "done", "callee:", "mova r1, #7", "ret lr",
+          "add r3, r3, #1*5", "add r4, r4, #1"});
   t.run();
   EXPECT_EQ(t.r("r1"), 7u);
   EXPECT_EQ(t.r("r2"), 1u);
@@ -186,8 +193,8 @@ TEST(CoreControl, DecrementingLoopRunsTripCountTimes) {
 
 TEST(CoreControl, HardwareLoopRunsLcTimes) {
   TestCore t;
-  t.load({"movxm ls, #first", "movxm le, #last", "movx lc, #9", "nop*20", "first:", "add r1, r1, #1", "add r2, r2, #2",
-          "last:", "add r3, r3, #3", "add r4, r4, #1", "done"});
+  t.load({"movxm ls, #first", "movxm le, #last", "movx lc, #9", "nop*20", "first:", "add r1, r1, #1",
+          "add r2, r2, #2", "last:", "add r3, r3, #3", "add r4, r4, #1", "done"});
   t.run();
   EXPECT_EQ(t.r("r1"), 9u);
   EXPECT_EQ(t.r("r2"), 18u);
@@ -198,7 +205,8 @@ TEST(CoreControl, HardwareLoopRunsLcTimes) {
 
 TEST(CoreControl, OneBundleHardwareLoop) {
   TestCore t;
-  t.load({"movxm ls, #body", "movxm le, #body", "add.nc lc, r9, #0", "nop*20", "body:", "add r1, r1, #1", "done"});
+  t.load({"movxm ls, #body", "movxm le, #body", "add.nc lc, r9, #0", "nop*20", "body:", "add r1, r1, #1",
+          "done"});
   t.set("r9", 5);
   t.run();
   EXPECT_EQ(t.r("r1"), 5u);
@@ -381,7 +389,8 @@ TEST(CoreSync, MissingNeighbourAndBadAddressesAreFaults) {
 
 TEST(CoreCoverage, MostInstructionsAreEmulated) {
   int count = 0;
-  for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i) count += core_implements(static_cast<isa::Op>(i));
+  for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i)
+    count += core_implements(static_cast<isa::Op>(i));
   EXPECT_GE(count, 730);
   EXPECT_FALSE(core_implements(isa::find_op("VLDB_POPX_512")));
   EXPECT_TRUE(core_implements(isa::find_op("VMAC_f_vmac_bfp_vmul_bfp_core_EX_EX")));

@@ -7,7 +7,8 @@
 
 namespace tegula::emu::testing {
 
-// Exact binary fractions as 128-bit integers times 2^scale: an independent model of the float accumulate rule.
+// Exact binary fractions as 128-bit integers times 2^scale: an independent model of the float accumulate
+// rule.
 struct ModelTerm {
   bool present;
   long double value;  // exact: at most 40 significant bits
@@ -51,11 +52,13 @@ TEST(CoreDatapath, FloatSumFollowsTheRule) {
     const int center = 40 + static_cast<int>(random() % 170);
     const u32 acc = i % 7 == 0 ? 0 : random_float(random, center - 26, center + 26);
     const i32 product = static_cast<i32>(random() % 0x40001) - 0x20000;
-    const FloatTerm terms[2] = {{product, center, 12},
-                                {static_cast<i64>((acc & 0x7FFFFF) | (acc ? 0x800000 : 0)) * (acc >> 31 ? -1 : 1),
-                                 static_cast<i32>((acc >> 23) & 0xFF), 23}};
-    const u32 expected = model_sum({{product != 0, std::ldexp(static_cast<long double>(product), center - 139), center},
-                                    model_accumulator(acc)});
+    const FloatTerm terms[2] = {
+        {product, center, 12},
+        {static_cast<i64>((acc & 0x7FFFFF) | (acc ? 0x800000 : 0)) * (acc >> 31 ? -1 : 1),
+         static_cast<i32>((acc >> 23) & 0xFF), 23}};
+    const u32 expected =
+        model_sum({{product != 0, std::ldexp(static_cast<long double>(product), center - 139), center},
+                   model_accumulator(acc)});
     ASSERT_EQ(float_sum(terms, 2, false), expected) << i;
   }
 }
@@ -64,18 +67,22 @@ TEST(CoreDatapath, Bf16LaneFollowsTheRule) {
   std::mt19937 random(2);
   MacArgs args;
   for (int i = 0; i < 200000; ++i) {
-    const u16 a = static_cast<u16>(random_float(random, 60, 190) >> 16), b = static_cast<u16>(random_float(random, 60, 190) >> 16);
+    const u16 a = static_cast<u16>(random_float(random, 60, 190) >> 16),
+              b = static_cast<u16>(random_float(random, 60, 190) >> 16);
     const int e = ((a >> 7) & 0xFF) + ((b >> 7) & 0xFF) - 127;
     const u32 acc = random_float(random, std::clamp(e - 30, 1, 254), std::clamp(e + 30, 1, 254));
     if (e < 1 || e > 250) continue;
-    const long double product = static_cast<long double>(std::bit_cast<float>(u32{a} << 16)) * std::bit_cast<float>(u32{b} << 16);
-    ASSERT_EQ(bf16_lane(a, b, &acc, nullptr, args), model_sum({{true, product, e}, model_accumulator(acc)})) << i;
+    const long double product =
+        static_cast<long double>(std::bit_cast<float>(u32{a} << 16)) * std::bit_cast<float>(u32{b} << 16);
+    ASSERT_EQ(bf16_lane(a, b, &acc, nullptr, args), model_sum({{true, product, e}, model_accumulator(acc)}))
+        << i;
   }
 }
 
 TEST(CoreDatapath, FloatSpecials) {
   MacArgs args;
-  const u32 one = 0x3F800000, inf = 0x7F800000, minus_inf = 0xFF800000, nan = 0x7FC00000, zero = 0, minus_zero = 0x80000000;
+  const u32 one = 0x3F800000, inf = 0x7F800000, minus_inf = 0xFF800000, nan = 0x7FC00000, zero = 0,
+            minus_zero = 0x80000000;
   EXPECT_EQ(add_lane(&one, &inf, args), inf);
   EXPECT_EQ(add_lane(&inf, &minus_inf, args), 0x7F800001u);
   EXPECT_EQ(add_lane(&nan, &one, args), 0x7F800001u);
@@ -83,8 +90,8 @@ TEST(CoreDatapath, FloatSpecials) {
   EXPECT_EQ(bf16_lane(0x7F80, 0x0000, &zero, nullptr, args), 0x7F800001u);
   EXPECT_EQ(bf16_lane(0x7F80, 0xBF80, &one, nullptr, args), minus_inf);
   const u32 denormal = 0x80000001;
-  EXPECT_EQ(add_lane(&denormal, &zero, args), 0x80000000u);               // underflow keeps its sign in an addition
-  EXPECT_EQ(bf16_lane(0, 0x3F80, &denormal, nullptr, args), 0u);          // and not in a multiply-accumulate
+  EXPECT_EQ(add_lane(&denormal, &zero, args), 0x80000000u);       // underflow keeps its sign in an addition
+  EXPECT_EQ(bf16_lane(0, 0x3F80, &denormal, nullptr, args), 0u);  // and not in a multiply-accumulate
   const u32 large = 0x7F7FFFFF;
   EXPECT_EQ(add_lane(&large, &large, args), inf);
 }
@@ -103,9 +110,11 @@ struct MacCase {
   bool product;
 };
 
-void fill_operands(std::mt19937& random, int style, MacUnit unit, std::vector<u8>& s, std::vector<u8>& e, std::vector<u8>& acc) {
+void fill_operands(std::mt19937& random, int style, MacUnit unit, std::vector<u8>& s, std::vector<u8>& e,
+                   std::vector<u8>& acc) {
   for (u8& b : s) b = static_cast<u8>(random());
-  for (u8& b : e) b = static_cast<u8>(style == 0 ? 120 + random() % 16 : style == 1 ? random() : 100 + random() % 60);
+  for (u8& b : e)
+    b = static_cast<u8>(style == 0 ? 120 + random() % 16 : style == 1 ? random() : 100 + random() % 60);
   if (style == 2) {
     for (size_t i = 0; i < s.size(); i += 1 + random() % 9) s[i] = random() % 2 ? 0x80 : 0;
   }
@@ -120,7 +129,9 @@ void fill_operands(std::mt19937& random, int style, MacUnit unit, std::vector<u8
     return;
   }
   for (size_t i = 0; i < acc.size(); i += 4) {
-    const u32 v = style == 1 ? static_cast<u32>(random()) : random() % 9 == 0 ? (random() & 0x80000000) : random_float(random, 90, 165);
+    const u32 v = style == 1          ? static_cast<u32>(random())
+                  : random() % 9 == 0 ? (random() & 0x80000000)
+                                      : random_float(random, 90, 165);
     std::memcpy(acc.data() + i, &v, 4);
   }
 }
@@ -131,7 +142,8 @@ TEST_P(CoreDatapathFast, EqualsPlain) {
   if (!avx2::available()) FAIL() << "this test needs AVX2";
   const MacCase& c = GetParam();
   std::string why;
-  const MacFn fast = select_mac(c.conf, c.unit, c.product, why), plain = select_mac_plain(c.conf, c.unit, c.product, why);
+  const MacFn fast = select_mac(c.conf, c.unit, c.product, why),
+              plain = select_mac_plain(c.conf, c.unit, c.product, why);
   ASSERT_NE(fast, nullptr) << why;
   ASSERT_NE(fast, plain);
   std::mt19937 random(c.conf);
@@ -164,12 +176,13 @@ TEST_P(CoreDatapathFast, EqualsPlain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CoreDatapathFast,
-                         ::testing::Values(MacCase{0x308, MacUnit::kInteger, true}, MacCase{0x108, MacUnit::kInteger, true},
-                                           MacCase{0x208, MacUnit::kInteger, true}, MacCase{0x008, MacUnit::kInteger, true},
-                                           MacCase{0x708, MacUnit::kInteger, true}, MacCase{0x30C, MacUnit::kBlock, true},
-                                           MacCase{0x03C, MacUnit::kBf16, true}, MacCase{0x33C, MacUnit::kBf16, true},
-                                           MacCase{0x03C, MacUnit::kBf16, false}));
+INSTANTIATE_TEST_SUITE_P(
+    All, CoreDatapathFast,
+    ::testing::Values(MacCase{0x308, MacUnit::kInteger, true}, MacCase{0x108, MacUnit::kInteger, true},
+                      MacCase{0x208, MacUnit::kInteger, true}, MacCase{0x008, MacUnit::kInteger, true},
+                      MacCase{0x708, MacUnit::kInteger, true}, MacCase{0x30C, MacUnit::kBlock, true},
+                      MacCase{0x03C, MacUnit::kBf16, true}, MacCase{0x33C, MacUnit::kBf16, true},
+                      MacCase{0x03C, MacUnit::kBf16, false}));
 
 // ---------------------------------------------------------------- integer modes
 
@@ -189,24 +202,54 @@ Terms terms_of(u32 code, u32 lane) {
     for (u32 i = 0; i < k; ++i) out.push_back({lane / n * k + i, i * n + lane % n});
   };
   switch (code) {
-    case 0x08: matrix(8, 8); break;
-    case 0xC8: matrix(8, 16); break;
-    case 0x10: matrix(4, 8); break;
-    case 0x18: matrix(2, 8); break;
-    case 0x02: matrix(2, 8); break;
-    case 0x12: matrix(8, 8); break;
-    case 0x1A: matrix(4, 8); break;
-    case 0x28: out = {{lane, lane}, {64 + lane, 64 + lane}}; break;
-    case 0x38: out = {{lane, lane}}; break;
-    case 0x5A: out = {{lane, lane}, {32 + lane, 32 + lane}}; break;
-    case 0x88: for (u32 k = 0; k < 8; ++k) out.push_back({lane + k, k}); break;
-    case 0x7A: for (u32 k = 0; k < 4; ++k) out.push_back({lane + k, k}); break;
-    case 0x48: for (u32 k = 0; k < 8; ++k) out.push_back({(lane / 8 + k) * 8 + lane % 8, k * 8 + lane % 8}); break;
-    case 0x3A: for (u32 k = 0; k < 4; ++k) out.push_back({(lane / 8 + k) * 8 + lane % 8, k * 8 + lane % 8}); break;
-    case 0x30:
-      for (u32 k = 0; k < 4; ++k) out.push_back({(lane / 16 * 4 + k) * 4 + lane % 4, (k * 4 + lane / 4 % 4) * 4 + lane % 4});
+    case 0x08:
+      matrix(8, 8);
       break;
-    default: break;
+    case 0xC8:
+      matrix(8, 16);
+      break;
+    case 0x10:
+      matrix(4, 8);
+      break;
+    case 0x18:
+      matrix(2, 8);
+      break;
+    case 0x02:
+      matrix(2, 8);
+      break;
+    case 0x12:
+      matrix(8, 8);
+      break;
+    case 0x1A:
+      matrix(4, 8);
+      break;
+    case 0x28:
+      out = {{lane, lane}, {64 + lane, 64 + lane}};
+      break;
+    case 0x38:
+      out = {{lane, lane}};
+      break;
+    case 0x5A:
+      out = {{lane, lane}, {32 + lane, 32 + lane}};
+      break;
+    case 0x88:
+      for (u32 k = 0; k < 8; ++k) out.push_back({lane + k, k});
+      break;
+    case 0x7A:
+      for (u32 k = 0; k < 4; ++k) out.push_back({lane + k, k});
+      break;
+    case 0x48:
+      for (u32 k = 0; k < 8; ++k) out.push_back({(lane / 8 + k) * 8 + lane % 8, k * 8 + lane % 8});
+      break;
+    case 0x3A:
+      for (u32 k = 0; k < 4; ++k) out.push_back({(lane / 8 + k) * 8 + lane % 8, k * 8 + lane % 8});
+      break;
+    case 0x30:
+      for (u32 k = 0; k < 4; ++k)
+        out.push_back({(lane / 16 * 4 + k) * 4 + lane % 4, (k * 4 + lane / 4 % 4) * 4 + lane % 4});
+      break;
+    default:
+      break;
   }
   return out;
 }
@@ -240,7 +283,8 @@ TEST_P(CoreIntegerMode, FollowsTheTable) {
     fn(args);
     const bool wide = conf & 2;
     for (u32 lane = 0; lane < (wide ? 32u : 64u); ++lane) {
-      u64 sum = static_cast<u64>(element(acc.data(), 256, lane, wide ? 64 : 32, false)) << (conf & 0x400 ? 16 : 0);
+      u64 sum = static_cast<u64>(element(acc.data(), 256, lane, wide ? 64 : 32, false))
+                << (conf & 0x400 ? 16 : 0);
       for (const auto& [a, b] : terms_of(c.code, lane)) {
         sum += static_cast<u64>(element(args.s1, args.s1_bytes, a, c.a_bits, conf & 0x200)) *
                static_cast<u64>(element(args.s2, args.s2_bytes, b, c.b_bits, conf & 0x100));
@@ -254,9 +298,11 @@ TEST_P(CoreIntegerMode, FollowsTheTable) {
 INSTANTIATE_TEST_SUITE_P(All, CoreIntegerMode,
                          ::testing::Values(ModeCase{0x08, 8, 8}, ModeCase{0xC8, 8, 8}, ModeCase{0x28, 8, 8},
                                            ModeCase{0x88, 8, 8}, ModeCase{0x48, 8, 8}, ModeCase{0x10, 16, 8},
-                                           ModeCase{0x30, 16, 8}, ModeCase{0x18, 16, 16}, ModeCase{0x38, 16, 16},
-                                           ModeCase{0x02, 32, 16}, ModeCase{0x12, 16, 8}, ModeCase{0x1A, 16, 16},
-                                           ModeCase{0x3A, 16, 16}, ModeCase{0x5A, 16, 16}, ModeCase{0x7A, 16, 16}));
+                                           ModeCase{0x30, 16, 8}, ModeCase{0x18, 16, 16},
+                                           ModeCase{0x38, 16, 16}, ModeCase{0x02, 32, 16},
+                                           ModeCase{0x12, 16, 8}, ModeCase{0x1A, 16, 16},
+                                           ModeCase{0x3A, 16, 16}, ModeCase{0x5A, 16, 16},
+                                           ModeCase{0x7A, 16, 16}));
 
 TEST(CoreDatapath, UnknownControlWordsAreRefused) {
   std::string why;

@@ -6,8 +6,8 @@
 
 namespace tegula::emu::testing {
 
-// C[8x8] = A[8 x 8K] B[8K x 8] for int8 in a hardware-free loop: two loads and one vmac per bundle, two accumulators in turn,
-// then bias (dm2), shift-round-saturate and store.
+// C[8x8] = A[8 x 8K] B[8K x 8] for int8 in a hardware-free loop: two loads and one vmac per bundle, two
+// accumulators in turn, then bias (dm2), shift-round-saturate and store.
 TEST(CoreGemm, Int8) {
   constexpr u32 kBlocks = 24;  // K = 192
   TestCore t;
@@ -19,44 +19,58 @@ TEST(CoreGemm, Int8) {
   std::copy(b.begin(), b.end(), t.memory.begin() + 0x4000);
   std::memcpy(t.memory.data() + 0x8000, bias.data(), 256);
 
-  std::vector<std::string> lines = {
-      "movxm p0, #0x70000", "movxm p1, #0x74000", "movxm p2, #0x78000", "movxm p3, #0x7c000", "movxm r0, #0x308",
-      "movxm s0, #9", "movx crsat, #1", "movx crrnd, #12", "vclr dm0", "vclr dm1",
-      "vlda bmll2, [p2], #64", "vlda bmlh2, [p2], #64", "vlda bmhl2, [p2], #64", "vlda bmhh2, [p2], #64"};
+  std::vector<std::string> lines = {"movxm p0, #0x70000",
+                                    "movxm p1, #0x74000",
+                                    "movxm p2, #0x78000",
+                                    "movxm p3, #0x7c000",
+                                    "movxm r0, #0x308",
+                                    "movxm s0, #9",
+                                    "movx crsat, #1",
+                                    "movx crrnd, #12",
+                                    "vclr dm0",
+                                    "vclr dm1",
+                                    "vlda bmll2, [p2], #64",
+                                    "vlda bmlh2, [p2], #64",
+                                    "vlda bmhl2, [p2], #64",
+                                    "vlda bmhh2, [p2], #64"};
   // Software pipeline: block i is loaded 7 bundles before its vmac.
   for (u32 i = 0; i < kBlocks + 7; ++i) {
     std::string line;
     if (i < kBlocks) {
-      line = "vlda x" + std::to_string(i % 2) + ", [p0], #64;vldb x" + std::to_string(2 + i % 2) + ", [p1], #64";
+      line =
+          "vlda x" + std::to_string(i % 2) + ", [p0], #64;vldb x" + std::to_string(2 + i % 2) + ", [p1], #64";
     }
     if (i >= 7) {
       const u32 k = i - 7;
       const std::string d = "dm" + std::to_string(k % 2);
       if (!line.empty()) line += ";";
-      line += "vmac " + d + ", " + d + ", x" + std::to_string(k % 2) + ", x" + std::to_string(2 + k % 2) + ", r0";
+      line +=
+          "vmac " + d + ", " + d + ", x" + std::to_string(k % 2) + ", x" + std::to_string(2 + k % 2) + ", r0";
     }
     lines.push_back(line);
   }
-  lines.insert(lines.end(), {"mova r1, #0", "nop", "vadd dm0, dm0, dm1, r1", "nop", "vadd dm0, dm0, dm2, r1", "nop*5",
-                             "vst.srs.4x dm0, s0, srssign1, [p3], #64", "nop*8", "done"});
+  lines.insert(lines.end(), {"mova r1, #0", "nop", "vadd dm0, dm0, dm1, r1", "nop", "vadd dm0, dm0, dm2, r1",
+                             "nop*5", "vst.srs.4x dm0, s0, srssign1, [p3], #64", "nop*8", "done"});
   t.load(lines);
   t.run();
   for (u32 r = 0; r < 8; ++r) {
     for (u32 c = 0; c < 8; ++c) {
       i32 sum = bias[r * 8 + c];
       for (u32 k = 0; k < kBlocks * 8; ++k) {
-        sum += static_cast<i8>(a[k / 8 * 64 + r * 8 + k % 8]) * static_cast<i8>(b[k / 8 * 64 + k % 8 * 8 + c]);
+        sum +=
+            static_cast<i8>(a[k / 8 * 64 + r * 8 + k % 8]) * static_cast<i8>(b[k / 8 * 64 + k % 8 * 8 + c]);
       }
       const double scaled = std::nearbyint(sum / 512.0);
-      ASSERT_EQ(static_cast<i8>(t.memory[0xC000 + r * 8 + c]), static_cast<i8>(std::clamp(scaled, -128.0, 127.0)))
+      ASSERT_EQ(static_cast<i8>(t.memory[0xC000 + r * 8 + c]),
+                static_cast<i8>(std::clamp(scaled, -128.0, 127.0)))
           << r << "," << c;
     }
   }
   EXPECT_EQ(t.core.counters().matrix_ops, kBlocks);
 }
 
-// bfp16: streams of 72-byte blocks through both load FIFOs, three accumulators in turn, result stored as fp32. The data are
-// small integers in one exponent, so the sum is exact whatever the order.
+// bfp16: streams of 72-byte blocks through both load FIFOs, three accumulators in turn, result stored as
+// fp32. The data are small integers in one exponent, so the sum is exact whatever the order.
 TEST(CoreGemm, Bfp16) {
   constexpr u32 kBlocks = 21;  // K = 168
   TestCore t;
@@ -71,8 +85,9 @@ TEST(CoreGemm, Bfp16) {
     block(72 * i, 130);
     block(0x4000 + 72 * i, 131);
   }
-  std::vector<std::string> lines = {"movxm p0, #0x70000", "movxm p1, #0x74000", "movxm p3, #0x7c000", "movxm r0, #0x30c",
-                                    "movx r24, #0;mova r25, #0", "vclr dm0", "vclr dm1", "vclr dm2"};
+  std::vector<std::string> lines = {
+      "movxm p0, #0x70000",        "movxm p1, #0x74000", "movxm p3, #0x7c000", "movxm r0, #0x30c",
+      "movx r24, #0;mova r25, #0", "vclr dm0",           "vclr dm1",           "vclr dm2"};
   // One block at a time keeps the schedule simple: pop, wait, multiply.
   for (u32 i = 0; i < kBlocks; ++i) {
     if (i % 8 == 0) lines.push_back("vlda.fill.512 [p0, lf0, r24];vldb.fill.512 [p1, lf1, r25]");
@@ -81,9 +96,10 @@ TEST(CoreGemm, Bfp16) {
     const std::string d = "dm" + std::to_string(i % 3);
     lines.push_back("vmac.f " + d + ", " + d + ", ex0, ex2, r0");
   }
-  lines.insert(lines.end(), {"movx r1, #0x3c", "nop*2", "vadd.f dm0, dm0, dm1, r1", "nop*2", "vadd.f dm0, dm0, dm2, r1",
-                             "nop*5", "vst bmll0, [p3], #64", "vst bmlh0, [p3], #64", "vst bmhl0, [p3], #64",
-                             "vst bmhh0, [p3], #64", "nop*5", "done"});
+  lines.insert(lines.end(),
+               {"movx r1, #0x3c", "nop*2", "vadd.f dm0, dm0, dm1, r1", "nop*2", "vadd.f dm0, dm0, dm2, r1",
+                "nop*5", "vst bmll0, [p3], #64", "vst bmlh0, [p3], #64", "vst bmhl0, [p3], #64",
+                "vst bmhh0, [p3], #64", "nop*5", "done"});
   t.load(lines);
   t.run();
   EXPECT_EQ(t.r("r24"), 24u);  // 21 blocks after fills at 0, 8, 16: 64 - 5 * 8 left

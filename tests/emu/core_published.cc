@@ -1,5 +1,6 @@
-// Expected values published with the instruction set's own open simulator tests (llvm-aie, llvm/test/tools/llvm-aie-run):
-// an independent reading of the same machine. Programs are our own; operands and results are facts from there.
+// Expected values published with the instruction set's own open simulator tests (llvm-aie,
+// llvm/test/tools/llvm-aie-run): an independent reading of the same machine. Programs are our own; operands
+// and results are facts from there.
 #include "emu/core_testing.h"
 
 namespace tegula::emu::testing {
@@ -53,8 +54,10 @@ TEST(CorePublished, NegationBitsOfTheControlWord) {
 // aie2p-conv-bfp16ebs8.s: floor of two's-complement mantissas, exponents apart in el and eh.
 TEST(CorePublished, BlockConversionFloors) {
   TestCore t;
-  const u16 low[8] = {0x3F80, 0xBF80, 0x4000, 0x3F00, 0xBF81, 0x3F81, 0x3A80, 0xBA80}, high[4] = {0x3F00, 0xBF00, 0x3E80, 0xBE80};
-  t.load({"vconv.fp32.bf16 cml0, x2", "vconv.fp32.bf16 cmh0, x3", "nop*2", "vconv.bfp16ebs8.fp32 ex0, dm0", "nop*4", "done"});
+  const u16 low[8] = {0x3F80, 0xBF80, 0x4000, 0x3F00, 0xBF81, 0x3F81, 0x3A80, 0xBA80},
+            high[4] = {0x3F00, 0xBF00, 0x3E80, 0xBE80};
+  t.load({"vconv.fp32.bf16 cml0, x2", "vconv.fp32.bf16 cmh0, x3", "nop*2", "vconv.bfp16ebs8.fp32 ex0, dm0",
+          "nop*4", "done"});
   t.set_wide("x2", low, sizeof low);
   t.set_wide("x3", high, sizeof high);
   t.run();

@@ -15,8 +15,8 @@
 
 namespace tegula::emu::testing {
 
-// A core with its memories. Lines: one bundle each; "name:" defines a label at the next multiple of 16, "#name" uses it;
-// "nop*5" repeats.
+// A core with its memories. Lines: one bundle each; "name:" defines a label at the next multiple of 16,
+// "#name" uses it; "nop*5" repeats.
 class TestCore {
  public:
   TestCore() : memory(kCoreDataBytes), program(kCoreProgramBytes) {

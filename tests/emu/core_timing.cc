@@ -83,7 +83,8 @@ u32 lane0(const TestCore& t, std::string_view reg) {
 // vadd to vadd: one bundle through the bypass; vadd to vst: two.
 TEST(CoreTiming, MvBypass) {
   TestCore t;
-  t.load({"vbcst.32 x1, r1", "nop", "vadd.32 x2, x1, x1", "vadd.32 x3, x2, x1", "vadd.32 x4, x3, x2", "nop*2", "done"});
+  t.load({"vbcst.32 x1, r1", "nop", "vadd.32 x2, x1, x1", "vadd.32 x3, x2, x1", "vadd.32 x4, x3, x2", "nop*2",
+          "done"});
   t.set("r1", 1);
   t.run();
   EXPECT_EQ(lane0(t, "x2"), 2u);
@@ -118,7 +119,8 @@ TEST(CoreTiming, BypassDoesNotLeakIntoOtherSlots) {
 
 TEST(CoreTiming, CompareMaskTakesTwoBundles) {
   TestCore t;
-  t.load({"vge.32 r16, x1, x2, vaddsign1", "vsel.32 x3, x1, x2, r16", "vsel.32 x4, x1, x2, r16", "nop*2", "done"});
+  t.load({"vge.32 r16, x1, x2, vaddsign1", "vsel.32 x3, x1, x2, r16", "vsel.32 x4, x1, x2, r16", "nop*2",
+          "done"});
   std::array<u32, 16> one;
   one.fill(1);
   t.set_wide("x1", one.data(), 64);
@@ -149,8 +151,8 @@ TEST(CoreTiming, IntegerAccumulatorDistance) {
 TEST(CoreTiming, FloatAccumulatorDistance) {
   for (int distance = 2; distance <= 3; ++distance) {
     TestCore t;
-    t.load({"vmac.f dm0, dm0, x0, x1, r0", "nop*" + std::to_string(distance - 1), "vmac.f dm0, dm0, x0, x1, r0", "nop*6",
-            "done"});
+    t.load({"vmac.f dm0, dm0, x0, x1, r0", "nop*" + std::to_string(distance - 1),
+            "vmac.f dm0, dm0, x0, x1, r0", "nop*6", "done"});
     std::vector<u16> ones(32, 0x3F80);
     t.set_wide("x0", ones.data(), 64);
     t.set_wide("x1", ones.data(), 64);
@@ -241,7 +243,8 @@ TEST(CoreTiming, LoadsSeeStoresAfterTheirMemoryCycle) {
 TEST(CoreTiming, PartialStoreIsVisibleAfterSeven) {
   for (int distance : {6, 7}) {
     TestCore t;
-    t.load({"st.s8 r1, [p0, #0]", "nop*" + std::to_string(distance - 1), "lda r2, [p0, #0]", "nop*14", "done"});
+    t.load(
+        {"st.s8 r1, [p0, #0]", "nop*" + std::to_string(distance - 1), "lda r2, [p0, #0]", "nop*14", "done"});
     t.set("p0", 0x70000);
     t.set("r1", 0x2A);
     t.memory[1] = 7;

@@ -1,4 +1,5 @@
-// Vector operations of the mv and st slots, memory forms and conversions, each against a lane model written here.
+// Vector operations of the mv and st slots, memory forms and conversions, each against a lane model written
+// here.
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -42,7 +43,8 @@ struct VectorRun {
 };
 
 template <typename T>
-void check_lanes(const std::string& line, const std::function<T(T, T)>& value, const std::function<bool(T, T)>& bit) {
+void check_lanes(const std::string& line, const std::function<T(T, T)>& value,
+                 const std::function<bool(T, T)>& bit) {
   for (u32 seed = 1; seed < 6; ++seed) {
     const VectorRun run(line, seed);
     for (size_t i = 0; i < 64 / sizeof(T); ++i) {
@@ -64,44 +66,63 @@ template <typename S>
 void check_family(const std::string& width) {
   using U = std::make_unsigned_t<S>;
   const std::string masks = width == "8" ? "r17:r16" : "r16";
-  const auto minus = [](auto x, auto y) { return static_cast<decltype(x)>(static_cast<U>(x) - static_cast<U>(y)); };
-  check_lanes<S>("vadd." + width + " x3, x1, x2", [](S x, S y) { return static_cast<S>(static_cast<U>(x) + static_cast<U>(y)); }, {});
+  const auto minus = [](auto x, auto y) {
+    return static_cast<decltype(x)>(static_cast<U>(x) - static_cast<U>(y));
+  };
+  check_lanes<S>("vadd." + width + " x3, x1, x2",
+                 [](S x, S y) { return static_cast<S>(static_cast<U>(x) + static_cast<U>(y)); }, {});
   check_lanes<S>("vsub." + width + " x3, x1, x2", [&](S x, S y) { return minus(x, y); }, {});
   check_lanes<S>("vlt." + width + " " + masks + ", x1, x2, vaddsign1", {}, [](S x, S y) { return x < y; });
   check_lanes<U>("vlt." + width + " " + masks + ", x1, x2, vaddsign0", {}, [](U x, U y) { return x < y; });
   check_lanes<S>("vge." + width + " " + masks + ", x1, x2, vaddsign1", {}, [](S x, S y) { return x >= y; });
   check_lanes<S>("veqz." + width + " " + masks + ", x2", {}, [](S, S y) { return y == 0; });
-  check_lanes<S>("vmax_lt." + width + " x3, " + masks + ", x1, x2, vaddsign1", [](S x, S y) { return std::max(x, y); },
-                 [](S x, S y) { return x < y; });
-  check_lanes<U>("vmin_ge." + width + " x3, " + masks + ", x1, x2, vaddsign0", [](U x, U y) { return std::min(x, y); },
-                 [](U x, U y) { return x >= y; });
-  check_lanes<S>("vsub_lt." + width + " x3, " + masks + ", x1, x2, vaddsign1", [&](S x, S y) { return minus(x, y); },
-                 [](S x, S y) { return x < y; });
-  check_lanes<U>("vsub_ge." + width + " x3, " + masks + ", x1, x2, vaddsign0", [&](U x, U y) { return minus(x, y); },
-                 [](U x, U y) { return x >= y; });
-  check_lanes<U>("vmaxdiff_lt." + width + " x3, " + masks + ", x1, x2, vaddsign0",
-                 [&](U x, U y) { return x < y ? U{0} : minus(x, y); }, [](U x, U y) { return x < y; });
-  check_lanes<S>("vabs_gtz." + width + " x3, " + masks + ", x2, vaddsign1",
-                 [&](S, S y) { return y < 0 ? minus(S{0}, y) : y; }, [](S, S y) { return y > 0; });
-  check_lanes<S>("vneg_gtz." + width + " x3, " + masks + ", x2", [&](S, S y) { return minus(S{0}, y); },
-                 [](S, S y) { return y > 0; });
-  check_lanes<S>("vbneg_ltz.s" + width + " x3, " + masks + ", x2", [](S, S y) { return static_cast<S>(~y); },
-                 [](S, S y) { return y < 0; });
+  check_lanes<S>(
+      "vmax_lt." + width + " x3, " + masks + ", x1, x2, vaddsign1", [](S x, S y) { return std::max(x, y); },
+      [](S x, S y) { return x < y; });
+  check_lanes<U>(
+      "vmin_ge." + width + " x3, " + masks + ", x1, x2, vaddsign0", [](U x, U y) { return std::min(x, y); },
+      [](U x, U y) { return x >= y; });
+  check_lanes<S>(
+      "vsub_lt." + width + " x3, " + masks + ", x1, x2, vaddsign1", [&](S x, S y) { return minus(x, y); },
+      [](S x, S y) { return x < y; });
+  check_lanes<U>(
+      "vsub_ge." + width + " x3, " + masks + ", x1, x2, vaddsign0", [&](U x, U y) { return minus(x, y); },
+      [](U x, U y) { return x >= y; });
+  check_lanes<U>(
+      "vmaxdiff_lt." + width + " x3, " + masks + ", x1, x2, vaddsign0",
+      [&](U x, U y) { return x < y ? U{0} : minus(x, y); }, [](U x, U y) { return x < y; });
+  check_lanes<S>(
+      "vabs_gtz." + width + " x3, " + masks + ", x2, vaddsign1",
+      [&](S, S y) { return y < 0 ? minus(S{0}, y) : y; }, [](S, S y) { return y > 0; });
+  check_lanes<S>(
+      "vneg_gtz." + width + " x3, " + masks + ", x2", [&](S, S y) { return minus(S{0}, y); },
+      [](S, S y) { return y > 0; });
+  check_lanes<S>(
+      "vbneg_ltz.s" + width + " x3, " + masks + ", x2", [](S, S y) { return static_cast<S>(~y); },
+      [](S, S y) { return y < 0; });
 }
 
-TEST(CoreVector, IntegerLanes8) { check_family<i8>("8"); }
-TEST(CoreVector, IntegerLanes16) { check_family<i16>("16"); }
-TEST(CoreVector, IntegerLanes32) { check_family<i32>("32"); }
+TEST(CoreVector, IntegerLanes8) {
+  check_family<i8>("8");
+}
+TEST(CoreVector, IntegerLanes16) {
+  check_family<i16>("16");
+}
+TEST(CoreVector, IntegerLanes32) {
+  check_family<i32>("32");
+}
 
 // The sign comes from the register that the suffix names, not from the suffix.
 TEST(CoreVector, SignRegistersAreState) {
   const VectorRun run("vlt.16 r16, x1, x2, vaddsign0", 3, [](TestCore& t) { t.set("vaddsign0", 1); });
-  for (size_t i = 0; i < 32; ++i) ASSERT_EQ((run.mask >> i) & 1, lane<i16>(run.a, i) < lane<i16>(run.b, i)) << i;
+  for (size_t i = 0; i < 32; ++i)
+    ASSERT_EQ((run.mask >> i) & 1, lane<i16>(run.a, i) < lane<i16>(run.b, i)) << i;
 }
 
 TEST(CoreVector, SelectAndAddSub) {
   for (const char* op : {"vsel.16", "vaddsub.16"}) {
-    const VectorRun run(std::string(op) + " x3, x1, x2, r18", 4, [](TestCore& t) { t.set("r18", 0xA5C3F00F); });
+    const VectorRun run(std::string(op) + " x3, x1, x2, r18", 4,
+                        [](TestCore& t) { t.set("r18", 0xA5C3F00F); });
     for (size_t i = 0; i < 32; ++i) {
       const bool bit = (0xA5C3F00Fu >> i) & 1;
       const u16 x = lane<u16>(run.a, i), y = lane<u16>(run.b, i);
@@ -135,7 +156,8 @@ std::vector<u8> shuffle_model(const std::vector<u8>& s, u32 width, u32 rows, u32
   for (u32 base = 0; base + block <= s.size(); base += block) {
     u32 at = base;
     for (u32 c = 0; c < columns; ++c) {
-      for (u32 r = 0; r < rows; ++r, at += width) std::memcpy(out.data() + at, s.data() + base + (r * columns + c) * width, width);
+      for (u32 r = 0; r < rows; ++r, at += width)
+        std::memcpy(out.data() + at, s.data() + base + (r * columns + c) * width, width);
     }
   }
   return {out.begin() + (high ? 64 : 0), out.begin() + (high ? 128 : 64)};
@@ -146,13 +168,14 @@ TEST(CoreVector, ShuffleModes) {
     u32 mode, width, rows, columns;
     bool high, both;
   };
-  for (const Mode& m : {Mode{0, 1, 64, 2, false, true}, Mode{1, 1, 64, 2, true, true}, Mode{2, 2, 32, 2, false, true},
-                        Mode{9, 16, 4, 2, true, true}, Mode{12, 16, 2, 4, false, true}, Mode{18, 2, 2, 32, false, true},
-                        Mode{21, 1, 2, 64, true, true}, Mode{23, 64, 1, 2, true, true}, Mode{25, 2, 16, 4, true, true},
-                        Mode{26, 2, 4, 16, false, true}, Mode{28, 2, 8, 4, false, false}, Mode{31, 4, 8, 4, true, true},
-                        Mode{32, 4, 4, 8, false, true}, Mode{34, 4, 4, 4, false, false}, Mode{35, 1, 8, 8, false, false},
-                        Mode{36, 1, 16, 4, false, false}, Mode{40, 2, 4, 2, false, false}, Mode{47, 1, 4, 8, false, false},
-                        Mode{50, 8, 4, 2, false, false}, Mode{52, 2, 8, 8, false, true}, Mode{53, 2, 8, 8, true, true}}) {
+  for (const Mode& m :
+       {Mode{0, 1, 64, 2, false, true},   Mode{1, 1, 64, 2, true, true},   Mode{2, 2, 32, 2, false, true},
+        Mode{9, 16, 4, 2, true, true},    Mode{12, 16, 2, 4, false, true}, Mode{18, 2, 2, 32, false, true},
+        Mode{21, 1, 2, 64, true, true},   Mode{23, 64, 1, 2, true, true},  Mode{25, 2, 16, 4, true, true},
+        Mode{26, 2, 4, 16, false, true},  Mode{28, 2, 8, 4, false, false}, Mode{31, 4, 8, 4, true, true},
+        Mode{32, 4, 4, 8, false, true},   Mode{34, 4, 4, 4, false, false}, Mode{35, 1, 8, 8, false, false},
+        Mode{36, 1, 16, 4, false, false}, Mode{40, 2, 4, 2, false, false}, Mode{47, 1, 4, 8, false, false},
+        Mode{50, 8, 4, 2, false, false},  Mode{52, 2, 8, 8, false, true},  Mode{53, 2, 8, 8, true, true}}) {
     const VectorRun run("vshuffle x3, x1, x2, r5", 6, [&](TestCore& t) { t.set("r5", m.mode); });
     std::vector<u8> s = run.a;
     if (m.both) s.insert(s.end(), run.b.begin(), run.b.end());
@@ -178,7 +201,10 @@ TEST(CoreVector, ShiftPushBroadcastExtractInsert) {
   ASSERT_EQ(lane<u32>(low.d, 0), 77u);
   const VectorRun cast("vextbcst.64 x3, x1, #3", 10);
   for (size_t i = 0; i < 8; ++i) ASSERT_EQ(lane<u64>(cast.d, i), lane<u64>(cast.a, 3));
-  const VectorRun insert("vinsert.8 x3, x1, r29, r5", 11, [](TestCore& t) { t.set("r5", 0xAB); t.set("r29", 40); });
+  const VectorRun insert("vinsert.8 x3, x1, r29, r5", 11, [](TestCore& t) {
+    t.set("r5", 0xAB);
+    t.set("r29", 40);
+  });
   for (size_t i = 0; i < 64; ++i) ASSERT_EQ(insert.d[i], i == 40 ? 0xAB : insert.a[i]);
   TestCore t;
   t.load({"vextract.16 r4, x1, #31, vaddsign1", "nop", "vextract.8 r6, x1, r5, vaddsign0", "nop*3", "done"});
@@ -206,22 +232,33 @@ TEST(CoreVector, MovesBetweenFiles) {
 // ---------------------------------------------------------------- conversions
 
 i64 srs_model(i64 v, u32 shift, u32 rounding) {
-  const long double x = std::ldexp(static_cast<long double>(v), -static_cast<int>(shift)), f = std::floor(x), c = std::ceil(x);
+  const long double x = std::ldexp(static_cast<long double>(v), -static_cast<int>(shift)), f = std::floor(x),
+                    c = std::ceil(x);
   const long double half = f + 0.5L;
   const bool tie = x == half;
   const auto nearest = [&](long double on_tie) { return tie ? on_tie : (x < half ? f : c); };
   const bool even = std::fmod(f, 2.0L) == 0;
   switch (rounding) {
-    case 0: return static_cast<i64>(f);
-    case 1: return static_cast<i64>(c);
-    case 2: return static_cast<i64>(std::trunc(x));
-    case 3: return static_cast<i64>(x < 0 ? f : c);
-    case 8: return static_cast<i64>(nearest(f));
-    case 9: return static_cast<i64>(nearest(c));
-    case 10: return static_cast<i64>(nearest(x < 0 ? c : f));
-    case 11: return static_cast<i64>(nearest(x < 0 ? f : c));
-    case 12: return static_cast<i64>(nearest(even ? f : c));
-    default: return static_cast<i64>(nearest(even ? c : f));
+    case 0:
+      return static_cast<i64>(f);
+    case 1:
+      return static_cast<i64>(c);
+    case 2:
+      return static_cast<i64>(std::trunc(x));
+    case 3:
+      return static_cast<i64>(x < 0 ? f : c);
+    case 8:
+      return static_cast<i64>(nearest(f));
+    case 9:
+      return static_cast<i64>(nearest(c));
+    case 10:
+      return static_cast<i64>(nearest(x < 0 ? c : f));
+    case 11:
+      return static_cast<i64>(nearest(x < 0 ? f : c));
+    case 12:
+      return static_cast<i64>(nearest(even ? f : c));
+    default:
+      return static_cast<i64>(nearest(even ? c : f));
   }
 }
 
@@ -232,7 +269,8 @@ TEST(CoreVector, ShiftRoundSaturate) {
       t.load({"vsrs.4x x0, dm0, s1, srssign1", "vst.srs.2x cml0, s1, srssign1, [p0, #0]", "nop*8", "done"});
       std::mt19937 random(rounding * 7 + saturation);
       std::array<i32, 64> acc;
-      for (i32& v : acc) v = static_cast<i32>(random() % 4096) * (random() % 2 ? 1 : -1) * (random() % 8 ? 1 : 100);
+      for (i32& v : acc)
+        v = static_cast<i32>(random() % 4096) * (random() % 2 ? 1 : -1) * (random() % 8 ? 1 : 100);
       t.set_wide("dm0", acc.data(), 256);
       t.set("crrnd", rounding);
       t.set("crsat", saturation);
@@ -243,7 +281,8 @@ TEST(CoreVector, ShiftRoundSaturate) {
       for (size_t i = 0; i < 64; ++i) {
         i64 e = srs_model(acc[i], 4, rounding);
         if (saturation != 0) e = std::clamp<i64>(e, saturation == 3 ? -127 : -128, 127);
-        ASSERT_EQ(static_cast<i8>(x0[i]), static_cast<i8>(e)) << rounding << " lane " << i << " of " << acc[i];
+        ASSERT_EQ(static_cast<i8>(x0[i]), static_cast<i8>(e))
+            << rounding << " lane " << i << " of " << acc[i];
       }
       for (size_t i = 0; i < 32; ++i) {
         i64 e = srs_model(acc[i], 4, rounding);
@@ -290,8 +329,8 @@ TEST(CoreVector, UpshiftFromRegisterAndMemory) {
 TEST(CoreVector, UnpackAndPack) {
   const auto data = random_bytes(64, 21);
   TestCore t;
-  t.load({"vldb.unpack y1, unpacksign1, [p0, #0]", "vunpack x8, wl0, unpacksign0", "nop*8", "vpack wl5, x8, packsign0",
-          "nop*3", "done"});
+  t.load({"vldb.unpack y1, unpacksign1, [p0, #0]", "vunpack x8, wl0, unpacksign0", "nop*8",
+          "vpack wl5, x8, packsign0", "nop*3", "done"});
   std::copy(data.begin(), data.end(), t.memory.begin());
   t.set_wide("x0", data.data(), 64);
   t.set("p0", 0x70000);
@@ -309,9 +348,10 @@ TEST(CoreVector, Bf16Conversion) {
   const struct {
     u32 bits, rounding;
     u16 expected;
-  } cases[] = {{0x3F808000, 12, 0x3F80}, {0x3F818000, 12, 0x3F82}, {0x3F808001, 12, 0x3F81}, {0xBF800001, 0, 0xBF81},
-               {0x3F80FFFF, 0, 0x3F80},  {0xBF80FFFF, 2, 0xBF80},  {0x7F7FFFFF, 12, 0x7F80}, {0x7F800001, 12, 0x7F81},
-               {0xFF800000, 0, 0xFF80},  {0x00008000, 11, 0x0001}, {0x3F808000, 13, 0x3F81}};
+  } cases[] = {{0x3F808000, 12, 0x3F80}, {0x3F818000, 12, 0x3F82}, {0x3F808001, 12, 0x3F81},
+               {0xBF800001, 0, 0xBF81},  {0x3F80FFFF, 0, 0x3F80},  {0xBF80FFFF, 2, 0xBF80},
+               {0x7F7FFFFF, 12, 0x7F80}, {0x7F800001, 12, 0x7F81}, {0xFF800000, 0, 0xFF80},
+               {0x00008000, 11, 0x0001}, {0x3F808000, 13, 0x3F81}};
   for (const auto& c : cases) {
     u8 out[2];
     lanes::bf16_of_fp32(reinterpret_cast<const u8*>(&c.bits), 1, c.rounding, out);
@@ -335,7 +375,8 @@ TEST(CoreVector, BlockFloatConversionRoundTrip) {
   std::mt19937 random(2);
   std::array<float, 64> values;
   for (size_t i = 0; i < 64; ++i) {
-    values[i] = std::ldexp(static_cast<float>(static_cast<i32>(random() % 2001) - 1000), static_cast<int>(i / 8) - 12);
+    values[i] = std::ldexp(static_cast<float>(static_cast<i32>(random() % 2001) - 1000),
+                           static_cast<int>(i / 8) - 12);
   }
   t.set_wide("dm0", values.data(), 256);
   t.set("crrnd", 12);
@@ -355,8 +396,8 @@ TEST(CoreVector, BlockFloatConversionRoundTrip) {
 }
 
 TEST(CoreVector, FloorTanhExp2) {
-  EXPECT_EQ(lanes::floor_of_bf16(0xC020, 0), -3);        // -2.5
-  EXPECT_EQ(lanes::floor_of_bf16(0x8001, 4), -1);        // tiny negative
+  EXPECT_EQ(lanes::floor_of_bf16(0xC020, 0), -3);  // -2.5
+  EXPECT_EQ(lanes::floor_of_bf16(0x8001, 4), -1);  // tiny negative
   EXPECT_EQ(lanes::floor_of_bf16(0x7F80, 0), 2147483647);
   EXPECT_EQ(lanes::exp2_bf16(std::bit_cast<u32>(3.0f)), 0x4100);
   EXPECT_EQ(lanes::exp2_bf16(std::bit_cast<u32>(200.0f)), 0x7F80);
@@ -391,9 +432,9 @@ TEST(CoreMemory, AddressForms) {
 
 TEST(CoreMemory, TwoAndThreeDimensions) {
   TestCore t;  // 2D: 3 steps of 4, then wrap; 3D: 2 x 3
-  t.load({"padda.2d [p0], d1", "mov r1, p0", "padda.2d [p0], d1", "mov r2, p0", "padda.2d [p0], d1", "mov r3, p0",
-          "padda.2d [p0], d1", "mov r4, p0", "padds.3d [p1], d0*2", "mov r5, p1", "padds.3d [p1], d0*4", "mov r6, p1",
-          "done"});
+  t.load({"padda.2d [p0], d1", "mov r1, p0", "padda.2d [p0], d1", "mov r2, p0", "padda.2d [p0], d1",
+          "mov r3, p0", "padda.2d [p0], d1", "mov r4, p0", "padds.3d [p1], d0*2", "mov r5, p1",
+          "padds.3d [p1], d0*4", "mov r6, p1", "done"});
   t.set("p0", 0x70000);
   t.set("dn1", 2);
   t.set("dj1", 4);

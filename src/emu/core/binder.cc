@@ -1,4 +1,5 @@
-// Operand look-up, address forms and result shapes for the bind functions; and the table of families by mnemonic.
+// Operand look-up, address forms and result shapes for the bind functions; and the table of families by
+// mnemonic.
 #include "emu/core/binder.h"
 
 #include <unordered_map>
@@ -29,7 +30,10 @@ std::string family_key(isa::Slot slot, std::string_view mnemonic) {
 }  // namespace
 
 Binder::Binder(const isa::Instr& instr, Decoded& decoded)
-    : in(instr), info(isa::info(instr.op)), timing(isa::timing(instr)), out(decoded),
+    : in(instr),
+      info(isa::info(instr.op)),
+      timing(isa::timing(instr)),
+      out(decoded),
       mnemonic(without_form(info.mnemonic)) {
   if (info.mnemonic.find(".2d") != std::string_view::npos) {
     form = Form::k2D;
@@ -106,8 +110,12 @@ bool Binder::add_address(Uop& u, u32 size, u32 align, bool write) {
     a.base = offset("ptr");
   }
   switch (form) {
-    case Form::kIndexImm: a.imm = static_cast<i32>(imm("imm")); break;
-    case Form::kIndex: a.index = offset("dj"); break;
+    case Form::kIndexImm:
+      a.imm = static_cast<i32>(imm("imm"));
+      break;
+    case Form::kIndex:
+      a.index = offset("dj");
+      break;
     case Form::kPostImm:
       a.update = Update::kLinear;
       a.update_imm = static_cast<i32>(imm("imm"));
@@ -122,7 +130,8 @@ bool Binder::add_address(Uop& u, u32 size, u32 align, bool write) {
       a.generator = static_cast<u8>(isa::reg_info(reg("mod")).parts[0].bit / 32);
       break;
     case Form::kSpill:
-    case Form::kNone: break;
+    case Form::kNone:
+      break;
   }
   u.size = static_cast<u16>(size);
   return add_address(a, &u);
@@ -146,13 +155,15 @@ bool Binder::push_load(Uop& u, LoadStage load, const AddressOp& a) {
 u16 Binder::sign_register() const {
   for (const auto& [reg, when] : timing.implicit_uses) {
     const std::string_view name = isa::reg_info(reg).name;
-    if (name.size() > 5 && (name.substr(name.size() - 5, 4) == "Sign" || name.substr(name.size() - 5, 4) == "sign")) {
+    if (name.size() > 5 &&
+        (name.substr(name.size() - 5, 4) == "Sign" || name.substr(name.size() - 5, 4) == "sign")) {
       return register_offset(reg);
     }
   }
   for (const isa::Reg reg : info.implicit_uses) {
     const std::string_view name = isa::reg_info(reg).name;
-    if (name.size() > 5 && (name.substr(name.size() - 5, 4) == "Sign" || name.substr(name.size() - 5, 4) == "sign")) {
+    if (name.size() > 5 &&
+        (name.substr(name.size() - 5, 4) == "Sign" || name.substr(name.size() - 5, 4) == "sign")) {
       return register_offset(reg);
     }
   }
@@ -162,46 +173,73 @@ u16 Binder::sign_register() const {
 Kind kind_of(isa::Reg reg) {
   const isa::RegInfo& info = isa::reg_info(reg);
   switch (info.bits) {
-    case 64: return Kind::k64;
-    case 128: return Kind::k128;
-    case 256: return Kind::k256;
-    case 512: return Kind::k512;
-    case 576: return Kind::kEx;
-    case 640: return Kind::kQx;
-    case 704: return Kind::kQex;
-    case 1024: return Kind::k1024;
-    case 2048: return Kind::k2048;
-    default: return Kind::k32;
+    case 64:
+      return Kind::k64;
+    case 128:
+      return Kind::k128;
+    case 256:
+      return Kind::k256;
+    case 512:
+      return Kind::k512;
+    case 576:
+      return Kind::kEx;
+    case 640:
+      return Kind::kQx;
+    case 704:
+      return Kind::kQex;
+    case 1024:
+      return Kind::k1024;
+    case 2048:
+      return Kind::k2048;
+    default:
+      return Kind::k32;
   }
 }
 
 u32 bytes_of(Kind kind) {
   switch (kind) {
-    case Kind::kNone: return 0;
+    case Kind::kNone:
+      return 0;
     case Kind::k32:
-    case Kind::kOr32: return 4;
-    case Kind::k64: return 8;
-    case Kind::k128: return 16;
-    case Kind::k256: return 32;
-    case Kind::k512: return 64;
-    case Kind::kEx: return 72;
-    case Kind::kQx: return 80;
-    case Kind::kQex: return 88;
-    case Kind::k1024: return 128;
-    case Kind::k2048: return 256;
+    case Kind::kOr32:
+      return 4;
+    case Kind::k64:
+      return 8;
+    case Kind::k128:
+      return 16;
+    case Kind::k256:
+      return 32;
+    case Kind::k512:
+      return 64;
+    case Kind::kEx:
+      return 72;
+    case Kind::kQx:
+      return 80;
+    case Kind::kQex:
+      return 88;
+    case Kind::k1024:
+      return 128;
+    case Kind::k2048:
+      return 256;
   }
   return 0;
 }
 
 u8 buffer_slot(isa::Slot slot) {
   switch (slot) {
-    case isa::Slot::kLda: return 0;
-    case isa::Slot::kLdb: return 1;
-    case isa::Slot::kMv: return 2;
-    case isa::Slot::kSt: return 3;
+    case isa::Slot::kLda:
+      return 0;
+    case isa::Slot::kLdb:
+      return 1;
+    case isa::Slot::kMv:
+      return 2;
+    case isa::Slot::kSt:
+      return 3;
     case isa::Slot::kAlu:
-    case isa::Slot::kLng: return 4;
-    default: return 5;
+    case isa::Slot::kLng:
+      return 4;
+    default:
+      return 5;
   }
 }
 
@@ -210,8 +248,10 @@ u32 write_mask(isa::Reg reg) {
   if (info.bits < 32) return (u32{1} << info.bits) - 1;
   if (info.parts[0].bank != isa::Bank::kControl) return ~u32{0};
   switch (reg) {
-    case isa::Reg::crSat: return 3;
-    case isa::Reg::crRnd: return 15;
+    case isa::Reg::crSat:
+      return 3;
+    case isa::Reg::crRnd:
+      return 15;
     case isa::Reg::crFPMask:
     case isa::Reg::crF2IMask:
     case isa::Reg::crF2FMask:
@@ -219,16 +259,20 @@ u32 write_mask(isa::Reg reg) {
     case isa::Reg::srFPFlags:
     case isa::Reg::srF2IFlags:
     case isa::Reg::srF2FFlags:
-    case isa::Reg::srF2BFlags: return 31;
+    case isa::Reg::srF2BFlags:
+      return 31;
     case isa::Reg::crFPNlfMask:
     case isa::Reg::crFPCnvFx2FlMask:
     case isa::Reg::crFPCnvFl2FxMask:
     case isa::Reg::srFPNlf:
     case isa::Reg::srFPCnvFx2Fl:
-    case isa::Reg::srFPCnvFl2Fx: return 255;
+    case isa::Reg::srFPCnvFl2Fx:
+      return 255;
     case isa::Reg::srSS0:
-    case isa::Reg::srMS0: return ~u32{0};
-    default: return 1;
+    case isa::Reg::srMS0:
+      return ~u32{0};
+    default:
+      return 1;
   }
 }
 
@@ -239,10 +283,11 @@ const Family* find_family(const isa::InstrInfo& info) {
       for (const Family& f : families) map.emplace(family_key(slot, f.mnemonic), &f);
     };
     for (const auto families : {scalar_families(), control_families()}) {
-      for (int slot = 0; slot < static_cast<int>(isa::Slot::kCount); ++slot) add(static_cast<isa::Slot>(slot), families);
+      for (int slot = 0; slot < static_cast<int>(isa::Slot::kCount); ++slot)
+        add(static_cast<isa::Slot>(slot), families);
     }
-    for (const auto families : {stream_families(), memory_families(), fifo_families(), permute_families(),
-                                convert_families()}) {
+    for (const auto families :
+         {stream_families(), memory_families(), fifo_families(), permute_families(), convert_families()}) {
       for (const isa::Slot slot : {isa::Slot::kLda, isa::Slot::kLdb, isa::Slot::kMv, isa::Slot::kSt}) {
         add(slot, families);
       }

@@ -1,5 +1,6 @@
-// Turning one decoded instruction into micro-operations. Each family of instructions is a row (mnemonic, bind function,
-// argument); everything else comes from the operand names and timings of the instruction tables. Internal to emu/core.
+// Turning one decoded instruction into micro-operations. Each family of instructions is a row (mnemonic, bind
+// function, argument); everything else comes from the operand names and timings of the instruction tables.
+// Internal to emu/core.
 #pragma once
 
 #include <span>
@@ -27,7 +28,8 @@ struct Binder {
   Uop make(Handler run, std::string_view dst = {}) const;
   void push(const Uop& u) { uops.push_back(u); }
 
-  // Adds the address of a memory access (size 0: pointer addition only); false with `error` set when there are too many.
+  // Adds the address of a memory access (size 0: pointer addition only); false with `error` set when there
+  // are too many.
   bool add_address(Uop& u, u32 size, u32 align, bool write);
   bool add_address(const AddressOp& a, Uop* u);
 

@@ -18,7 +18,9 @@ void take_branch(Machine& m, u32 target) {
 }
 
 // Target: register a, or the immediate.
-u32 target_of(Machine& m, const Uop& u) { return (m.r(u.a) + static_cast<u32>(u.imm)) & 0xFFFFF; }
+u32 target_of(Machine& m, const Uop& u) {
+  return (m.r(u.a) + static_cast<u32>(u.imm)) & 0xFFFFF;
+}
 
 // Address of the bundle after the delay bundles, from the lengths of what follows in program memory.
 u32 return_address(Machine& m) {
@@ -27,7 +29,9 @@ u32 return_address(Machine& m) {
   return pc;
 }
 
-void jump(Machine& m, const Uop& u) { take_branch(m, target_of(m, u)); }
+void jump(Machine& m, const Uop& u) {
+  take_branch(m, target_of(m, u));
+}
 
 void jump_and_link(Machine& m, const Uop& u) {
   m.commit_value(m.pipe, kLinkCycle, m.off_lr, Kind::k32, return_address(m));
@@ -126,15 +130,26 @@ bool bind_event(Binder& b) {
 }
 
 constexpr Family kFamilies[] = {
-    {"j", bind_branch, 0},       {"jl", bind_branch, 1},          {"jz", bind_branch, 2},
-    {"jnz", bind_branch, 3},     {"jnzd", bind_jump_decrement},   {"ret", bind_return},
-    {"acq", bind_acquire},       {"acq.cond", bind_acquire},      {"rel", bind_release},
-    {"rel.cond", bind_release},  {"done", bind_done},             {"event", bind_event, 0},
-    {"event.warning", bind_event, 2}, {"event.error", bind_event, 3},
+    {"j", bind_branch, 0},
+    {"jl", bind_branch, 1},
+    {"jz", bind_branch, 2},
+    {"jnz", bind_branch, 3},
+    {"jnzd", bind_jump_decrement},
+    {"ret", bind_return},
+    {"acq", bind_acquire},
+    {"acq.cond", bind_acquire},
+    {"rel", bind_release},
+    {"rel.cond", bind_release},
+    {"done", bind_done},
+    {"event", bind_event, 0},
+    {"event.warning", bind_event, 2},
+    {"event.error", bind_event, 3},
 };
 
 }  // namespace
 
-std::span<const Family> control_families() { return kFamilies; }
+std::span<const Family> control_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

@@ -1,5 +1,5 @@
-// Conversions between accumulators and elements, as register operations and fused with loads and stores (semantics: SRS,
-// UPS, pack, unpack, floating point conversions).
+// Conversions between accumulators and elements, as register operations and fused with loads and stores
+// (semantics: SRS, UPS, pack, unpack, floating point conversions).
 #include "emu/core/binder.h"
 #include "emu/core/lanes.h"
 
@@ -41,7 +41,8 @@ Uop make_from_register(Binder& b, Handler run) {
 
 // ---------------------------------------------------------------- SRS
 
-// c: shift register; x1 crRnd, x2 crSat, x3 crSRSMode, d sign register; aux: factor 2 or 4; imm: source bytes.
+// c: shift register; x1 crRnd, x2 crSat, x3 crSRSMode, d sign register; aux: factor 2 or 4; imm: source
+// bytes.
 void run_srs(Machine& m, const Uop& u) {
   u8* buf = m.buffer(u.slot);
   const lanes::SrsMode mode{m.r(u.c), m.r(u.x1), m.r(u.x2), (m.r(u.d) & 1) != 0};
@@ -265,23 +266,34 @@ bool bind_nonlinear(Binder& b) {
 }
 
 constexpr Family kFamilies[] = {
-    {"vsrs.2x", bind_srs, 2},           {"vsrs.4x", bind_srs, 4},
-    {"vst.srs.2x", bind_srs, 2},        {"vst.srs.4x", bind_srs, 4},
-    {"vups.2x", bind_ups, 2},           {"vups.4x", bind_ups, 4},
-    {"vlda.ups.2x", bind_ups, 2},       {"vlda.ups.4x", bind_ups, 4},
-    {"vpack", bind_pack},               {"vst.pack", bind_pack},
-    {"vunpack", bind_unpack},           {"vldb.unpack", bind_unpack},
-    {"vconv.bf16.fp32", bind_bf16_of_fp32}, {"vst.conv.bf16.fp32", bind_bf16_of_fp32},
-    {"vconv.fp32.bf16", bind_fp32_of_bf16}, {"vlda.conv.fp32.bf16", bind_fp32_of_bf16},
+    {"vsrs.2x", bind_srs, 2},
+    {"vsrs.4x", bind_srs, 4},
+    {"vst.srs.2x", bind_srs, 2},
+    {"vst.srs.4x", bind_srs, 4},
+    {"vups.2x", bind_ups, 2},
+    {"vups.4x", bind_ups, 4},
+    {"vlda.ups.2x", bind_ups, 2},
+    {"vlda.ups.4x", bind_ups, 4},
+    {"vpack", bind_pack},
+    {"vst.pack", bind_pack},
+    {"vunpack", bind_unpack},
+    {"vldb.unpack", bind_unpack},
+    {"vconv.bf16.fp32", bind_bf16_of_fp32},
+    {"vst.conv.bf16.fp32", bind_bf16_of_fp32},
+    {"vconv.fp32.bf16", bind_fp32_of_bf16},
+    {"vlda.conv.fp32.bf16", bind_fp32_of_bf16},
     {"vconv.bfp16ebs8.fp32", bind_block_conversion, kNarrow},
     {"vconv.bfp16ebs16.fp32", bind_block_conversion, kWide},
     {"vconv.bfp16ebs16.ebs8", bind_block_conversion, kWiden},
     {"vfloor.s32.bf16", bind_floor},
-    {"vexp2", bind_nonlinear<lanes::exp2_bf16>}, {"vtanh", bind_nonlinear<lanes::tanh_bf16>},
+    {"vexp2", bind_nonlinear<lanes::exp2_bf16>},
+    {"vtanh", bind_nonlinear<lanes::tanh_bf16>},
 };
 
 }  // namespace
 
-std::span<const Family> convert_families() { return kFamilies; }
+std::span<const Family> convert_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

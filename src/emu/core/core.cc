@@ -27,8 +27,8 @@ void Machine::reset_state() {
   const u32 core_id = r(off_core_id);
   std::memset(regs, 0, sizeof regs);
   set<u32>(off_core_id, core_id);
-  for (const isa::Reg reg : {isa::Reg::srsSign1, isa::Reg::upsSign1, isa::Reg::packSign1, isa::Reg::unpackSign1,
-                             isa::Reg::vaddSign1}) {
+  for (const isa::Reg reg : {isa::Reg::srsSign1, isa::Reg::upsSign1, isa::Reg::packSign1,
+                             isa::Reg::unpackSign1, isa::Reg::vaddSign1}) {
     set<u32>(register_offset(reg), 1);
   }
   clear_pipeline();
@@ -119,7 +119,9 @@ bool Machine::fill_sync_stop(const SyncOp& s, Stop& stop) {
       stop.lock_id = s.id_is_imm ? s.imm : static_cast<int>(r(s.id) & 63);
       stop.amount = static_cast<i32>(r(s.value));
       return true;
-    case SyncKind::kStreamRead: stop.reason = StopReason::kStreamRead; return true;
+    case SyncKind::kStreamRead:
+      stop.reason = StopReason::kStreamRead;
+      return true;
     case SyncKind::kStreamWrite:
       stop.reason = StopReason::kStreamWrite;
       stop.word = r(s.value);
@@ -141,7 +143,8 @@ bool Machine::fill_sync_stop(const SyncOp& s, Stop& stop) {
       stop.reason = StopReason::kTileRegister;
       if (address < kTileRegisterBase || (address & 3) != 0) {
         stop.reason = StopReason::kFault;
-        stop.fault = "tile register address " + hex_text(address) + " is below 0x80000 or not aligned to 4 bytes";
+        stop.fault =
+            "tile register address " + hex_text(address) + " is below 0x80000 or not aligned to 4 bytes";
       }
       return true;
     }
@@ -156,7 +159,9 @@ void Machine::resume(u64 cycle) {
   }
   attention = true;
   switch (waiting) {
-    case StopReason::kNeighbour: neighbour_ok = true; break;
+    case StopReason::kNeighbour:
+      neighbour_ok = true;
+      break;
     case StopReason::kAcquire:
     case StopReason::kStreamRead:
     case StopReason::kStreamWrite:
@@ -166,7 +171,8 @@ void Machine::resume(u64 cycle) {
       // The lowest point that is still open was the one reported.
       sync_done |= static_cast<u8>(sync_done + 1);
       break;
-    default: break;
+    default:
+      break;
   }
   waiting = StopReason::kBudget;
 }
@@ -176,7 +182,9 @@ Core::~Core() = default;
 Core::Core(Core&&) noexcept = default;
 Core& Core::operator=(Core&&) noexcept = default;
 
-void Core::set_memory(u8* own64k) { machine_->own = own64k; }
+void Core::set_memory(u8* own64k) {
+  machine_->own = own64k;
+}
 
 void Core::set_neighbour(u32 window, u8* memory) {
   if (window >= 4 && window < kOwnWindow) machine_->neighbour[window] = memory;
@@ -187,15 +195,21 @@ void Core::set_program(const u8* program16k) {
   machine_->drop_program();
 }
 
-void Core::set_core_id(u32 id) { machine_->set<u32>(machine_->off_core_id, id); }
+void Core::set_core_id(u32 id) {
+  machine_->set<u32>(machine_->off_core_id, id);
+}
 
 void Core::set_options(const CoreOptions& options) {
   machine_->options = options;
   machine_->drop_program();
 }
 
-void Core::invalidate_program() { machine_->drop_program(); }
-void Core::reset() { machine_->reset_state(); }
+void Core::invalidate_program() {
+  machine_->drop_program();
+}
+void Core::reset() {
+  machine_->reset_state();
+}
 
 void Core::reset(u64 cycle) {
   machine_->reset_state();
@@ -203,8 +217,12 @@ void Core::reset(u64 cycle) {
   machine_->pipe = 0;
 }
 
-Stop Core::run(u64 cycle_budget) { return machine_->run(cycle_budget); }
-void Core::resume(u64 cycle) { machine_->resume(cycle); }
+Stop Core::run(u64 cycle_budget) {
+  return machine_->run(cycle_budget);
+}
+void Core::resume(u64 cycle) {
+  machine_->resume(cycle);
+}
 
 void Core::resume_word(u64 cycle, u32 word, bool success) {
   if (machine_->waiting == StopReason::kStreamRead) {
@@ -223,10 +241,18 @@ void Core::resume_cascade(u64 cycle, const u8* bytes64) {
   machine_->resume(cycle);
 }
 
-u64 Core::cycle() const { return machine_->time(); }
-u32 Core::pc() const { return machine_->next_pc; }
-const CoreCounters& Core::counters() const { return machine_->counters; }
-const std::vector<Hazard>& Core::hazards() const { return machine_->hazards; }
+u64 Core::cycle() const {
+  return machine_->time();
+}
+u32 Core::pc() const {
+  return machine_->next_pc;
+}
+const CoreCounters& Core::counters() const {
+  return machine_->counters;
+}
+const std::vector<Hazard>& Core::hazards() const {
+  return machine_->hazards;
+}
 
 std::array<u8, 256> Core::read_register(isa::Reg reg) const {
   std::array<u8, 256> out{};

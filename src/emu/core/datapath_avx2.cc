@@ -1,10 +1,10 @@
-// AVX2 versions of the datapaths that carry nearly all work. Bit-exact to the plain versions, which also compute the lanes
-// that the fast path cannot (extreme exponents, infinities, denormal bf16).
+// AVX2 versions of the datapaths that carry nearly all work. Bit-exact to the plain versions, which also
+// compute the lanes that the fast path cannot (extreme exponents, infinities, denormal bf16).
 //
-// Float accumulate in single precision: with emax the larger of the two exponents and q = 2^(emax - 150), adding and
-// subtracting copysign(2^(emax - 127), x) rounds the x of the smaller exponent to a multiple of q, because the ulp of the
-// sum is q; the larger one is a multiple of q already. The final IEEE addition then is the exact sum rounded once.
-// No FMA here: a contraction would skip a rounding.
+// Float accumulate in single precision: with emax the larger of the two exponents and q = 2^(emax - 150),
+// adding and subtracting copysign(2^(emax - 127), x) rounds the x of the smaller exponent to a multiple of q,
+// because the ulp of the sum is q; the larger one is a multiple of q already. The final IEEE addition then is
+// the exact sum rounded once. No FMA here: a contraction would skip a rounding.
 #include <immintrin.h>
 
 #include "base/bytes.h"
@@ -16,8 +16,12 @@ namespace tegula::emu::avx2 {
 
 namespace {
 
-TEGULA_AVX2 inline __m256i load256(const u8* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-TEGULA_AVX2 inline void store256(u8* p, __m256i v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+TEGULA_AVX2 inline __m256i load256(const u8* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+TEGULA_AVX2 inline void store256(u8* p, __m256i v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
+}
 
 // 64 bytes to int16, row by row.
 template <bool is_signed>
@@ -57,9 +61,13 @@ TEGULA_AVX2 inline void pair_columns(const u8* b, __m256i pairs[4]) {
 
 // One row of eight int32 products.
 TEGULA_AVX2 inline __m256i row_product(const i16* a, const __m256i pairs[4]) {
-  const auto pair = [&](int i) TEGULA_AVX2 { return _mm256_set1_epi32(load_le<i32>(reinterpret_cast<const u8*>(a + 2 * i))); };
-  const __m256i p01 = _mm256_add_epi32(_mm256_madd_epi16(pair(0), pairs[0]), _mm256_madd_epi16(pair(1), pairs[1]));
-  const __m256i p23 = _mm256_add_epi32(_mm256_madd_epi16(pair(2), pairs[2]), _mm256_madd_epi16(pair(3), pairs[3]));
+  const auto pair = [&](int i) TEGULA_AVX2 {
+    return _mm256_set1_epi32(load_le<i32>(reinterpret_cast<const u8*>(a + 2 * i)));
+  };
+  const __m256i p01 =
+      _mm256_add_epi32(_mm256_madd_epi16(pair(0), pairs[0]), _mm256_madd_epi16(pair(1), pairs[1]));
+  const __m256i p23 =
+      _mm256_add_epi32(_mm256_madd_epi16(pair(2), pairs[2]), _mm256_madd_epi16(pair(3), pairs[3]));
   return _mm256_add_epi32(p01, p23);
 }
 
@@ -84,8 +92,8 @@ TEGULA_AVX2 void int8_matrix(const MacArgs& args) {
   __m256i pairs[4];
   widen<signed_a>(args.s1, a);
   pair_rows<signed_b>(args.s2, pairs);
-  const bool plain = !args.negate_product && !args.negate_acc1 && args.acc2 == nullptr && args.acc1 != nullptr &&
-                     !conf_shift16(args.conf);
+  const bool plain = !args.negate_product && !args.negate_acc1 && args.acc2 == nullptr &&
+                     args.acc1 != nullptr && !conf_shift16(args.conf);
   for (int r = 0; r < 8; ++r) {
     const __m256i product = row_product(a + 8 * r, pairs);
     __m256i sum;
@@ -104,7 +112,8 @@ struct Accumulated {
   __m256i bad;  // lanes that need the plain version
 };
 
-// One accumulator and one other term. `present`: all ones where the term is not zero; exponents as in the rule.
+// One accumulator and one other term. `present`: all ones where the term is not zero; exponents as in the
+// rule.
 TEGULA_AVX2 inline Accumulated accumulate(__m256 term, __m256i exponent, __m256i present, __m256 acc) {
   const __m256i acc_bits = _mm256_castps_si256(acc), term_bits = _mm256_castps_si256(term);
   const __m256i sign = _mm256_set1_epi32(static_cast<i32>(0x80000000)), field = _mm256_set1_epi32(0x7F800000);
@@ -124,7 +133,8 @@ TEGULA_AVX2 inline Accumulated accumulate(__m256 term, __m256i exponent, __m256i
 template <bool keep_sign>
 TEGULA_AVX2 inline __m256i flush(__m256 sum) {
   const __m256i bits = _mm256_castps_si256(sum);
-  const __m256i small = _mm256_cmpeq_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7F800000)), _mm256_setzero_si256());
+  const __m256i small =
+      _mm256_cmpeq_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0x7F800000)), _mm256_setzero_si256());
   if (keep_sign) {
     return _mm256_andnot_si256(_mm256_and_si256(small, _mm256_set1_epi32(0x7FFFFFFF)), bits);
   }
@@ -137,7 +147,9 @@ TEGULA_AVX2 inline __m256 float_acc(const u8* acc, bool negate, int row) {
   return negate ? _mm256_xor_ps(v, _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<i32>(0x80000000)))) : v;
 }
 
-TEGULA_AVX2 inline int lanes_of(__m256i mask) { return _mm256_movemask_ps(_mm256_castsi256_ps(mask)); }
+TEGULA_AVX2 inline int lanes_of(__m256i mask) {
+  return _mm256_movemask_ps(_mm256_castsi256_ps(mask));
+}
 
 // Values of one accumulator lane for the plain lane functions.
 struct LanePointers {
@@ -173,8 +185,8 @@ void fix_bf16_lanes(const MacArgs& args, const u8* a, const u8* b, int row, int 
     if (!((bad >> i) & 1)) continue;
     const int lane = row * 8 + i;
     const LanePointers acc(args, lane);
-    store_le<u32>(args.out + 4 * lane,
-                  bf16_lane(load_le<u16>(a + 2 * lane), load_le<u16>(b + 2 * lane), acc.acc1, acc.acc2, args));
+    store_le<u32>(args.out + 4 * lane, bf16_lane(load_le<u16>(a + 2 * lane), load_le<u16>(b + 2 * lane),
+                                                 acc.acc1, acc.acc2, args));
   }
 }
 
@@ -186,8 +198,9 @@ TEGULA_AVX2 void careful_block(const MacArgs& args) {
   __m256i pairs[4];
   widen<true>(args.s1, a);
   pair_columns(args.s2, pairs);
-  const __m256i column_exponents = _mm256_sub_epi32(
-      _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(args.e2))), _mm256_set1_epi32(127));
+  const __m256i column_exponents =
+      _mm256_sub_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(args.e2))),
+                       _mm256_set1_epi32(127));
   const __m256i low = _mm256_set1_epi32(kBlockLow), high = _mm256_set1_epi32(kBlockHigh);
   const __m256i zero = _mm256_setzero_si256();
   const bool three_terms = args.acc2 != nullptr;
@@ -198,13 +211,15 @@ TEGULA_AVX2 void careful_block(const MacArgs& args) {
     const __m256i safe = _mm256_max_epi32(_mm256_min_epi32(exponent, high), low);
     const __m256i absent = _mm256_cmpeq_epi32(product, zero);
     const __m256i present = _mm256_xor_si256(absent, _mm256_set1_epi32(-1));
-    const __m256 scale = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(safe, _mm256_set1_epi32(12)), 23));
+    const __m256 scale =
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(safe, _mm256_set1_epi32(12)), 23));
     const __m256 term = _mm256_mul_ps(_mm256_cvtepi32_ps(product), scale);
     const Accumulated sum = accumulate(term, safe, present, float_acc(args.acc1, args.negate_acc1, r));
     store256(args.out + 32 * r, flush<false>(sum.sum));
     const __m256i outside = _mm256_andnot_si256(_mm256_cmpeq_epi32(safe, exponent), present);
     const int bad = three_terms ? 0xFF : lanes_of(_mm256_or_si256(sum.bad, outside));
-    if (bad != 0) [[unlikely]] fix_block_lanes(args, r, bad);
+    if (bad != 0) [[unlikely]]
+      fix_block_lanes(args, r, bad);
   }
 }
 
@@ -216,7 +231,8 @@ TEGULA_AVX2 void careful_bf16(const MacArgs& args) {
   std::memcpy(b, args.s2, args.s2_bytes);
   const __m256i field = _mm256_set1_epi32(0xFF), magnitude = _mm256_set1_epi32(0x7FFFFFFF);
   const __m256i zero = _mm256_setzero_si256();
-  const __m256 flip = _mm256_castsi256_ps(_mm256_set1_epi32(args.negate_product ? static_cast<i32>(0x80000000) : 0));
+  const __m256 flip =
+      _mm256_castsi256_ps(_mm256_set1_epi32(args.negate_product ? static_cast<i32>(0x80000000) : 0));
   const bool three_terms = args.acc2 != nullptr;
   for (int r = 0; r < 8; ++r) {
     const __m256i x = _mm256_slli_epi32(
@@ -237,16 +253,19 @@ TEGULA_AVX2 void careful_bf16(const MacArgs& args) {
     store256(args.out + 32 * r, flush<false>(sum.sum));
     const __m256i denormal = _mm256_or_si256(_mm256_cmpeq_epi32(ex, zero), _mm256_cmpeq_epi32(ey, zero));
     const __m256i special = _mm256_or_si256(_mm256_cmpeq_epi32(ex, field), _mm256_cmpeq_epi32(ey, field));
-    const __m256i outside = _mm256_andnot_si256(
-        _mm256_andnot_si256(denormal, _mm256_cmpeq_epi32(safe, exponent)), present);
+    const __m256i outside =
+        _mm256_andnot_si256(_mm256_andnot_si256(denormal, _mm256_cmpeq_epi32(safe, exponent)), present);
     const __m256i bad_lanes = _mm256_or_si256(_mm256_or_si256(sum.bad, special), outside);
     const int bad = three_terms ? 0xFF : lanes_of(bad_lanes);
-    if (bad != 0) [[unlikely]] fix_bf16_lanes(args, a, b, r, bad);
+    if (bad != 0) [[unlikely]]
+      fix_bf16_lanes(args, a, b, r, bad);
   }
 }
 
-// The common case: no third term, exponents in range everywhere. False when some lane needs the careful version.
-TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, __m256i absent, __m256 acc, __m256i& top) {
+// The common case: no third term, exponents in range everywhere. False when some lane needs the careful
+// version.
+TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, __m256i absent, __m256 acc,
+                                           __m256i& top) {
   const __m256i sign = _mm256_set1_epi32(static_cast<i32>(0x80000000)), field = _mm256_set1_epi32(0x7F800000);
   const __m256i acc_bits = _mm256_castps_si256(acc), term_bits = _mm256_castps_si256(term);
   const __m256i acc_field = _mm256_and_si256(acc_bits, field);
@@ -301,12 +320,13 @@ TEGULA_AVX2 bool fast_block(const MacArgs& args) {
   return !any_infinite(top);
 }
 
-// bf16 products are exact in single precision unless they are denormal there; those lanes, denormal operands and
-// infinities go to the careful version.
+// bf16 products are exact in single precision unless they are denormal there; those lanes, denormal operands
+// and infinities go to the careful version.
 TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
   const __m256i field = _mm256_set1_epi32(0x7F800000), magnitude = _mm256_set1_epi32(0x7FFFFFFF);
   const __m256i zero = _mm256_setzero_si256(), bias = _mm256_set1_epi32(127 << 23);
-  const __m256 flip = _mm256_castsi256_ps(_mm256_set1_epi32(args.negate_product ? static_cast<i32>(0x80000000) : 0));
+  const __m256 flip =
+      _mm256_castsi256_ps(_mm256_set1_epi32(args.negate_product ? static_cast<i32>(0x80000000) : 0));
   __m256i top = zero, bad = zero;
   for (int r = 0; r < 8; ++r) {
     const auto operand = [&](const u8* s, u32 bytes) TEGULA_AVX2 {
@@ -333,16 +353,20 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
 }  // namespace
 
 void block_8x8x8t(const MacArgs& args) {
-  if (args.acc2 == nullptr && exponents_fit(args.e1, args.e2) && fast_block(args)) [[likely]] return;
+  if (args.acc2 == nullptr && exponents_fit(args.e1, args.e2) && fast_block(args)) [[likely]]
+    return;
   careful_block(args);
 }
 
 void bf16_elements(const MacArgs& args) {
-  if (args.acc2 == nullptr && fast_bf16(args)) [[likely]] return;
+  if (args.acc2 == nullptr && fast_bf16(args)) [[likely]]
+    return;
   careful_bf16(args);
 }
 
-bool available() { return __builtin_cpu_supports("avx2"); }
+bool available() {
+  return __builtin_cpu_supports("avx2");
+}
 
 TEGULA_AVX2 void int8_8x8x8(const MacArgs& args) {
   if (conf_sign_x(args.conf)) {

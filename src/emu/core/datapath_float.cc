@@ -1,6 +1,6 @@
-// Float modes: bf16 element-wise, bfp16 matrices, fp32 accumulator addition. Every term of a lane is rounded to nearest
-// even to a multiple of the last place of the largest exponent, the sum is exact, one rounding to 24 bits ends it
-// (semantics: float accumulate).
+// Float modes: bf16 element-wise, bfp16 matrices, fp32 accumulator addition. Every term of a lane is rounded
+// to nearest even to a multiple of the last place of the largest exponent, the sum is exact, one rounding to
+// 24 bits ends it (semantics: float accumulate).
 #include <algorithm>
 #include <bit>
 
@@ -14,8 +14,9 @@ namespace {
 
 constexpr u32 kNan = 0x7F800001;
 constexpr u32 kInfinity = 0x7F800000;
-constexpr i32 kBlockFraction = 12;  // product of two blocks: lsb weight 2^(EA + EB - 266), exponent EA + EB - 127
-constexpr i32 kBf16Fraction = 14;   // product of two 8-bit significands
+constexpr i32 kBlockFraction =
+    12;  // product of two blocks: lsb weight 2^(EA + EB - 266), exponent EA + EB - 127
+constexpr i32 kBf16Fraction = 14;  // product of two 8-bit significands
 
 // |value| / 2^shift, nearest even.
 u64 round_even(u64 magnitude, u32 shift) {
@@ -38,8 +39,10 @@ struct Special {
   bool nan = false, positive = false, negative = false;
   void see(u32 bits, bool negate) {
     if ((bits & kInfinity) != kInfinity) return;
-    if ((bits & 0x7FFFFF) != 0) nan = true;
-    else (((bits >> 31) != 0) != negate ? negative : positive) = true;
+    if ((bits & 0x7FFFFF) != 0)
+      nan = true;
+    else
+      (((bits >> 31) != 0) != negate ? negative : positive) = true;
   }
   bool any() const { return nan || positive || negative; }
   u32 result() const {
@@ -48,7 +51,8 @@ struct Special {
   }
 };
 
-int accumulator_terms(const u32* acc1, const u32* acc2, const MacArgs& args, FloatTerm* terms, Special& special) {
+int accumulator_terms(const u32* acc1, const u32* acc2, const MacArgs& args, FloatTerm* terms,
+                      Special& special) {
   int count = 0;
   if (acc1 != nullptr) {
     special.see(*acc1, args.negate_acc1);
@@ -149,11 +153,15 @@ u32 bf16_lane(u16 a, u16 b, const u32* acc1, const u32* acc2, const MacArgs& arg
     Special operands;
     operands.see(wide_a, false);
     operands.see(wide_b, false);
-    if (operands.nan || (a & 0x7FFF) == 0 || (b & 0x7FFF) == 0) special.nan = true;
-    else special.see(kInfinity, negative);
+    if (operands.nan || (a & 0x7FFF) == 0 || (b & 0x7FFF) == 0)
+      special.nan = true;
+    else
+      special.see(kInfinity, negative);
   }
   if (special.any()) return special.result();
-  const auto significand = [](u16 v) { return static_cast<i64>((v & 0x7F) | ((v & 0x7F80) != 0 ? 0x80 : 0)); };
+  const auto significand = [](u16 v) {
+    return static_cast<i64>((v & 0x7F) | ((v & 0x7F80) != 0 ? 0x80 : 0));
+  };
   const auto exponent = [](u16 v) { return std::max(1, (v >> 7) & 0xFF); };
   const i64 product = significand(a) * significand(b);
   terms[count++] = {negative ? -product : product, exponent(a) + exponent(b) - 127, kBf16Fraction};

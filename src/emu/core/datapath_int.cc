@@ -1,5 +1,5 @@
-// Integer modes of the multiplier by table: shape, element widths and accumulator width of every control word that is
-// known (semantics: mode table, element to lane mapping). Sums wrap in the accumulator lane.
+// Integer modes of the multiplier by table: shape, element widths and accumulator width of every control word
+// that is known (semantics: mode table, element to lane mapping). Sums wrap in the accumulator lane.
 #include <iterator>
 
 #include "base/bytes.h"
@@ -56,8 +56,10 @@ void read_elements(const u8* from, u32 bytes, u32 bits, bool is_signed, Elements
     i64 v = 0;
     if (i < count) {
       if (bits == 8) v = is_signed ? static_cast<i8>(from[i]) : static_cast<i64>(from[i]);
-      if (bits == 16) v = is_signed ? load_le<i16>(from + 2 * i) : static_cast<i64>(load_le<u16>(from + 2 * i));
-      if (bits == 32) v = is_signed ? load_le<i32>(from + 4 * i) : static_cast<i64>(load_le<u32>(from + 4 * i));
+      if (bits == 16)
+        v = is_signed ? load_le<i16>(from + 2 * i) : static_cast<i64>(load_le<u16>(from + 2 * i));
+      if (bits == 32)
+        v = is_signed ? load_le<i32>(from + 4 * i) : static_cast<i64>(load_le<u32>(from + 4 * i));
     }
     out.value[i] = v;
   }
@@ -69,7 +71,8 @@ u64 lane_product(const IntMode& mode, const Elements& a, const Elements& b, u32 
   const u32 m = mode.m, k = mode.k, n = mode.n;
   switch (mode.shape) {
     case Shape::kMatrix:
-      for (u32 i = 0; i < k; ++i) sum += static_cast<u64>(a.value[lane / n * k + i] * b.value[i * n + lane % n]);
+      for (u32 i = 0; i < k; ++i)
+        sum += static_cast<u64>(a.value[lane / n * k + i] * b.value[i * n + lane % n]);
       break;
     case Shape::kElement:
       for (u32 c = 0; c < k; ++c) sum += static_cast<u64>(a.value[c * m + lane] * b.value[c * m + lane]);
@@ -77,7 +80,8 @@ u64 lane_product(const IntMode& mode, const Elements& a, const Elements& b, u32 
     case Shape::kFourChannel: {
       const u32 channel = lane % 4, row = lane / 16, column = lane / 4 % 4;
       for (u32 i = 0; i < k; ++i) {
-        sum += static_cast<u64>(a.value[(row * 4 + i) * 4 + channel] * b.value[(i * 4 + column) * 4 + channel]);
+        sum +=
+            static_cast<u64>(a.value[(row * 4 + i) * 4 + channel] * b.value[(i * 4 + column) * 4 + channel]);
       }
       break;
     }
@@ -86,7 +90,8 @@ u64 lane_product(const IntMode& mode, const Elements& a, const Elements& b, u32 
       break;
     case Shape::kConvolutionChannels: {
       const u32 channel = lane % n, row = lane / n;
-      for (u32 i = 0; i < k; ++i) sum += static_cast<u64>(a.value[(row + i) * n + channel] * b.value[i * n + channel]);
+      for (u32 i = 0; i < k; ++i)
+        sum += static_cast<u64>(a.value[(row + i) * n + channel] * b.value[i * n + channel]);
       break;
     }
   }
@@ -108,7 +113,8 @@ Lane combine(const MacArgs& args, u32 lane, Lane product) {
 
 template <typename Lane>
 void integer_add(const MacArgs& args) {
-  for (u32 i = 0; i < 256 / sizeof(Lane); ++i) store_le<Lane>(args.out + i * sizeof(Lane), combine<Lane>(args, i, 0));
+  for (u32 i = 0; i < 256 / sizeof(Lane); ++i)
+    store_le<Lane>(args.out + i * sizeof(Lane), combine<Lane>(args, i, 0));
 }
 
 template <typename Lane>
@@ -118,14 +124,19 @@ void integer_mac(const MacArgs& args) {
   read_elements(args.s1, args.s1_bytes, mode.a_bits, conf_sign_x(args.conf), a);
   read_elements(args.s2, args.s2_bytes, mode.b_bits, conf_sign_y(args.conf), b);
   for (u32 i = 0; i < 256 / sizeof(Lane); ++i) {
-    store_le<Lane>(args.out + i * sizeof(Lane), combine<Lane>(args, i, static_cast<Lane>(lane_product(mode, a, b, i))));
+    store_le<Lane>(args.out + i * sizeof(Lane),
+                   combine<Lane>(args, i, static_cast<Lane>(lane_product(mode, a, b, i))));
   }
 }
 
 }  // namespace
 
-void mac_clear(const MacArgs& args) { std::memset(args.out, 0, 256); }
-void mac_copy(const MacArgs& args) { std::memcpy(args.out, args.acc1, 256); }
+void mac_clear(const MacArgs& args) {
+  std::memset(args.out, 0, 256);
+}
+void mac_copy(const MacArgs& args) {
+  std::memcpy(args.out, args.acc1, 256);
+}
 
 MacFn select_integer(u32 conf, bool has_product, bool fast, std::string& why) {
   const u32 amode = conf_amode(conf);

@@ -1,4 +1,5 @@
-// Optional diagnosis: operands read while a write to them is in flight, and registers read before anything wrote them.
+// Optional diagnosis: operands read while a write to them is in flight, and registers read before anything
+// wrote them.
 #include <algorithm>
 
 #include "emu/core/machine.h"

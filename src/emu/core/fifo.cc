@@ -1,6 +1,6 @@
-// Load and store FIFOs (semantics: load and store FIFOs, the functional model): the next byte of a load stream is at
-// pointer - position, the next byte of a store stream at pointer + position. Pushed bytes go to memory at once and a flush
-// has nothing left to do; the FIFO registers themselves are not modelled.
+// Load and store FIFOs (semantics: load and store FIFOs, the functional model): the next byte of a load
+// stream is at pointer - position, the next byte of a store stream at pointer + position. Pushed bytes go to
+// memory at once and a flush has nothing left to do; the FIFO registers themselves are not modelled.
 #include "emu/core/binder.h"
 #include "emu/core/lanes.h"
 
@@ -121,7 +121,8 @@ void convert_pushed(Machine& m, const Uop& u, u8* buf, u64 issue) {
 }
 
 bool bind_push(Binder& b) {
-  static constexpr Handler kHandlers[] = {push_512, push_544, push_576, push_converted, push_converted, push_converted};
+  static constexpr Handler kHandlers[] = {push_512,       push_544,       push_576,
+                                          push_converted, push_converted, push_converted};
   static constexpr u16 kSizes[] = {64, 68, 72, 68, 72, 68};
   Uop u = b.make(kHandlers[b.arg]);
   u.stage = convert_pushed;
@@ -141,24 +142,33 @@ bool bind_push(Binder& b) {
   return true;
 }
 
-bool bind_flush(Binder& b) { return !b.has("mod"); }
+bool bind_flush(Binder& b) {
+  return !b.has("mod");
+}
 
 constexpr Family kFamilies[] = {
-    {"vlda.fill.512", bind_fill},     {"vldb.fill.512", bind_fill},
-    {"vlda.pop.512", bind_pop, 512},  {"vldb.pop.512", bind_pop, 512},
-    {"vlda.pop.544", bind_pop, 544},  {"vldb.pop.544", bind_pop, 544},
-    {"vlda.pop.576", bind_pop, 576},  {"vldb.pop.576", bind_pop, 576},
+    {"vlda.fill.512", bind_fill},
+    {"vldb.fill.512", bind_fill},
+    {"vlda.pop.512", bind_pop, 512},
+    {"vldb.pop.512", bind_pop, 512},
+    {"vlda.pop.544", bind_pop, 544},
+    {"vldb.pop.544", bind_pop, 544},
+    {"vlda.pop.576", bind_pop, 576},
+    {"vldb.pop.576", bind_pop, 576},
     {"vst.push.512", bind_push, kPush512},
     {"vst.push.544", bind_push, kPush544},
     {"vst.push.576", bind_push, kPush576},
     {"vst.push.544.conv.bfp16ebs16.fp32", bind_push, kPush544Conv},
     {"vst.push.576.conv.bfp16ebs8.fp32", bind_push, kPush576Conv},
     {"vst.push.544.conv.bfp16ebs16.ebs8", bind_push, kPush544Widen},
-    {"vst.flush.512", bind_flush},    {"vst.flush.512.conv", bind_flush},
+    {"vst.flush.512", bind_flush},
+    {"vst.flush.512.conv", bind_flush},
 };
 
 }  // namespace
 
-std::span<const Family> fifo_families() { return kFamilies; }
+std::span<const Family> fifo_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

@@ -11,19 +11,30 @@ namespace tegula::emu::lanes {
 
 namespace {
 
-// Whether a value with discarded fraction `part` of `unit` (both > 0 scaled) goes to the next larger magnitude.
+// Whether a value with discarded fraction `part` of `unit` (both > 0 scaled) goes to the next larger
+// magnitude.
 bool magnitude_up(u32 rounding, bool negative, u64 part, u64 half, bool odd) {
   switch (rounding) {
-    case kCeil: return !negative && part != 0;
-    case kSymFloor: return false;
-    case kSymCeil: return part != 0;
-    case kNegInf: return negative ? part >= half : part > half;
-    case kPosInf: return negative ? part > half : part >= half;
-    case kSymZero: return part > half;
-    case kSymInf: return part >= half;
-    case kConvEven: return part > half || (part == half && odd);
-    case kConvOdd: return part > half || (part == half && !odd);
-    default: return negative && part != 0;  // floor
+    case kCeil:
+      return !negative && part != 0;
+    case kSymFloor:
+      return false;
+    case kSymCeil:
+      return part != 0;
+    case kNegInf:
+      return negative ? part >= half : part > half;
+    case kPosInf:
+      return negative ? part > half : part >= half;
+    case kSymZero:
+      return part > half;
+    case kSymInf:
+      return part >= half;
+    case kConvEven:
+      return part > half || (part == half && odd);
+    case kConvOdd:
+      return part > half || (part == half && !odd);
+    default:
+      return negative && part != 0;  // floor
   }
 }
 
@@ -140,12 +151,15 @@ i64 shift_round(i64 value, u32 shift, u32 rounding) {
 
 bool srs(const u8* src, u32 count, u32 lane_bits, u32 out_bits, const SrsMode& mode, u8* out) {
   if (lane_bits == 32) {
-    return out_bits == 8 ? srs_lanes<i32, i8>(src, count, mode, out) : srs_lanes<i32, i16>(src, count, mode, out);
+    return out_bits == 8 ? srs_lanes<i32, i8>(src, count, mode, out)
+                         : srs_lanes<i32, i16>(src, count, mode, out);
   }
-  return out_bits == 16 ? srs_lanes<i64, i16>(src, count, mode, out) : srs_lanes<i64, i32>(src, count, mode, out);
+  return out_bits == 16 ? srs_lanes<i64, i16>(src, count, mode, out)
+                        : srs_lanes<i64, i32>(src, count, mode, out);
 }
 
-bool ups(const u8* src, u32 count, u32 in_bits, u32 lane_bits, u32 shift, u32 saturation, bool is_signed, u8* out) {
+bool ups(const u8* src, u32 count, u32 in_bits, u32 lane_bits, u32 shift, u32 saturation, bool is_signed,
+         u8* out) {
   shift &= 63;
   if (lane_bits == 32) {
     if (in_bits == 8) {
@@ -200,18 +214,21 @@ u16 bf16_of_fp32(u32 bits, u32 rounding) {
 }
 
 void bf16_of_fp32(const u8* src, u32 count, u32 rounding, u8* out) {
-  if (rounding == kConvEven || rounding == kFloor) {  // without branches, so that the compiler can use vectors
+  if (rounding == kConvEven ||
+      rounding == kFloor) {  // without branches, so that the compiler can use vectors
     const u32 even = rounding == kConvEven ? 1 : 0;
     for (u32 i = 0; i < count; ++i) {
       const u32 bits = load_le<u32>(src + 4 * i);
       const u32 up = even ? 0x7FFF + ((bits >> 16) & 1) : (bits >> 31) * 0xFFFF;
       const u32 top = bits >> 16;
       const u32 special = top | ((bits & 0x7FFFFF) != 0 && (top & 0x7F) == 0);
-      store_le<u16>(out + 2 * i, static_cast<u16>((bits & 0x7F800000) == 0x7F800000 ? special : (bits + up) >> 16));
+      store_le<u16>(out + 2 * i,
+                    static_cast<u16>((bits & 0x7F800000) == 0x7F800000 ? special : (bits + up) >> 16));
     }
     return;
   }
-  for (u32 i = 0; i < count; ++i) store_le<u16>(out + 2 * i, bf16_of_fp32(load_le<u32>(src + 4 * i), rounding));
+  for (u32 i = 0; i < count; ++i)
+    store_le<u16>(out + 2 * i, bf16_of_fp32(load_le<u32>(src + 4 * i), rounding));
 }
 
 void fp32_of_bf16(const u8* src, u32 count, u8* out) {
@@ -223,7 +240,8 @@ void bfp16_of_fp32(const u8* src, bool wide, u32 rounding, u8* out, u8* exponent
   for (u32 first = 0; first < 64; first += block) {
     u32 top = 0;
     for (u32 i = 0; i < block; ++i) top = std::max(top, (load_le<u32>(src + 4 * (first + i)) >> 23) & 0xFF);
-    // A rounding carry out of seven bits raises the exponent. Assumption: the hardware's behaviour is not published.
+    // A rounding carry out of seven bits raises the exponent. Assumption: the hardware's behaviour is not
+    // published.
     if (!encode_block(src + 4 * first, block, top, rounding, out + first) && top < 255) {
       encode_block(src + 4 * first, block, ++top, rounding, out + first);
     }
@@ -245,15 +263,20 @@ void bfp16_widen(const u8* mantissas, const u8* exponents, u32 rounding, u8* out
 }
 
 i32 floor_of_bf16(u16 bits, i32 shift) {
-  const double value = std::floor(std::ldexp(static_cast<double>(std::bit_cast<float>(u32{bits} << 16)), shift));
+  const double value =
+      std::floor(std::ldexp(static_cast<double>(std::bit_cast<float>(u32{bits} << 16)), shift));
   if (std::isnan(value)) return 0;
   if (value >= 2147483647.0) return 2147483647;
   if (value <= -2147483648.0) return -2147483647 - 1;
   return static_cast<i32>(value);
 }
 
-u16 exp2_bf16(u32 fp32_bits) { return bf16_of_double(std::exp2(static_cast<double>(std::bit_cast<float>(fp32_bits)))); }
+u16 exp2_bf16(u32 fp32_bits) {
+  return bf16_of_double(std::exp2(static_cast<double>(std::bit_cast<float>(fp32_bits))));
+}
 
-u16 tanh_bf16(u32 fp32_bits) { return bf16_of_double(std::tanh(static_cast<double>(std::bit_cast<float>(fp32_bits)))); }
+u16 tanh_bf16(u32 fp32_bits) {
+  return bf16_of_double(std::tanh(static_cast<double>(std::bit_cast<float>(fp32_bits))));
+}
 
 }  // namespace tegula::emu::lanes

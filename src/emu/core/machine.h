@@ -1,9 +1,9 @@
 // State of one core and the micro-operations that its program is predecoded into. Internal to emu/core.
 //
-// Time: `pipe` counts un-stalled cycles, one per issued bundle. An operand with read cycle u (schedule tables, counted
-// from 1) of a bundle issued at t is sampled at t + u - 1; a result with write cycle d is visible from t + d, one cycle
-// earlier to a matching bypass. Within one cycle: results become visible, late operands are sampled, the bundle issues,
-// loads access memory, stores access memory.
+// Time: `pipe` counts un-stalled cycles, one per issued bundle. An operand with read cycle u (schedule
+// tables, counted from 1) of a bundle issued at t is sampled at t + u - 1; a result with write cycle d is
+// visible from t + d, one cycle earlier to a matching bypass. Within one cycle: results become visible, late
+// operands are sampled, the bundle issues, loads access memory, stores access memory.
 #pragma once
 
 #include <cstring>
@@ -38,8 +38,9 @@ struct alignas(64) Uop {
   Stage stage = nullptr;  // a step that samples operands late
   u16 dst = kNoRegister, dst2 = kNoRegister;
   u16 a = kZeroRegister, b = kZeroRegister, c = kZeroRegister, d = kZeroRegister;
-  u16 x1 = kZeroRegister, x2 = kZeroRegister, x3 = kZeroRegister;  // control and status registers, third operands
-  u16 size = 0;  // bytes of memory
+  u16 x1 = kZeroRegister, x2 = kZeroRegister,
+      x3 = kZeroRegister;  // control and status registers, third operands
+  u16 size = 0;            // bytes of memory
   i32 imm = 0;
   u32 mask = ~u32{0};
   u8 latency = 1, latency2 = 1;
@@ -51,8 +52,8 @@ struct alignas(64) Uop {
 };
 static_assert(sizeof(Uop) == 64);
 
-// How a memory instruction or pointer addition forms its address and updates its pointer. Computed for all of a bundle
-// before any of its slots takes effect.
+// How a memory instruction or pointer addition forms its address and updates its pointer. Computed for all of
+// a bundle before any of its slots takes effect.
 enum class Update : u8 { kNone, kLinear, k2D, k3D, kFill, kPop, kPush };
 
 struct AddressOp {
@@ -69,15 +70,21 @@ struct AddressOp {
 };
 
 enum class SyncKind : u8 {
-  kAcquire, kStreamRead, kStreamWrite, kCascadeRead, kCascadeWrite, kTileRead, kTileWrite
+  kAcquire,
+  kStreamRead,
+  kStreamWrite,
+  kCascadeRead,
+  kCascadeWrite,
+  kTileRead,
+  kTileWrite
 };
 
 struct SyncOp {
   SyncKind kind;
   u16 id = kZeroRegister, value = kZeroRegister, condition = kNoRegister;
-  i32 imm = 0;                 // lock id, address offset
+  i32 imm = 0;  // lock id, address offset
   bool id_is_imm = false, blocking = true;
-  u8 tlast = 0;                // 0, 1, 2: register `condition`
+  u8 tlast = 0;  // 0, 1, 2: register `condition`
 };
 
 constexpr u8 kBundleRelease = 1;
@@ -118,8 +125,9 @@ struct Commit {
 };
 static_assert(sizeof(Commit) == 16);
 
-// A load on its way from issue to its result, in a ring by issue cycle. Loads without a function of their own keep their
-// bytes here and are copied to the register when visible; the others queue their results themselves.
+// A load on its way from issue to its result, in a ring by issue cycle. Loads without a function of their own
+// keep their bytes here and are copied to the register when visible; the others queue their results
+// themselves.
 struct alignas(64) LoadEntry {
   u8 data[96];
   const u8* source;
@@ -143,7 +151,8 @@ struct EventEntry {
 constexpr u32 kRing = 16;  // longer than any latency
 constexpr int kCommitsPerCycle = 40, kStoresPerCycle = 8, kEventsPerCycle = 24;
 
-// An odd number of cache lines, so that the hot starts of the sixteen slots do not compete for the same cache sets.
+// An odd number of cache lines, so that the hot starts of the sixteen slots do not compete for the same cache
+// sets.
 struct alignas(64) CycleSlot {
   u8 commits = 0, events = 0, stores = 0;
   Commit commit[kCommitsPerCycle];
@@ -185,7 +194,8 @@ class Machine {
   }
   u32 r(u16 offset) const { return get<u32>(offset); }
 
-  // 256 bytes of result, 64 of raw input, 64 of parameters and a snapshot of a neighbour's memory, that live until the operation of this slot retires.
+  // 256 bytes of result, 64 of raw input, 64 of parameters and a snapshot of a neighbour's memory, that live
+  // until the operation of this slot retires.
   u8* buffer(u8 slot) { return buffer_at(slot, pipe); }
   u8* buffer_at(u8 slot, u64 issue) {
     return buffers + (static_cast<u32>(slot) * kRing + (issue & (kRing - 1))) * kBufferBytes;
@@ -220,7 +230,9 @@ class Machine {
       bypass_data = data;
     }
   }
-  void sticky(u64 issue, u8 latency, u16 dst, u32 bits) { commit_value(issue, latency, dst, Kind::kOr32, bits); }
+  void sticky(u64 issue, u8 latency, u16 dst, u32 bits) {
+    commit_value(issue, latency, dst, Kind::kOr32, bits);
+  }
   void event_at(u64 cycle, Stage stage, const Uop& u, u8* buf, u64 issue) {
     CycleSlot& at = ring[cycle & (kRing - 1)];
     if (at.events < kEventsPerCycle) at.event[at.events++] = {stage, &u, buf, issue};
@@ -275,7 +287,7 @@ class Machine {
   CoreCounters counters;
   CoreOptions options;
   std::vector<Hazard> hazards;
-  std::string fault;  // set by a handler: stop after this bundle
+  std::string fault;       // set by a handler: stop after this bundle
   bool attention = false;  // something to look at after this bundle: fault, completed synchronisation
 
   void raise(std::string text) {
@@ -293,7 +305,7 @@ class Machine {
   alignas(64) u8 buffers[kBufferSlots * kRing * kBufferBytes];
 
   Decoded* current = nullptr;
-  u32 next_pc = 0;  // of the bundle to issue next
+  u32 next_pc = 0;     // of the bundle to issue next
   bool begun = false;  // results of this cycle are visible already, its bundle has not issued
   u8 sync_done = 0;
   bool neighbour_ok = false;
@@ -303,6 +315,7 @@ class Machine {
  private:
   template <bool kDiagnose>
   Stop run_loop(u64 end);
+  bool stops_after(const Decoded& d, Stop& stop);
   template <bool kDiagnose>
   bool issue(const Decoded& d, Stop& stop);
   void begin_cycle();

@@ -1,5 +1,5 @@
-// The vec slot: multiply, accumulate and accumulator operations (semantics: multiply and accumulate). Operands are copied at
-// issue, accumulators are sampled at cycle 4, the result is visible from cycle 6.
+// The vec slot: multiply, accumulate and accumulator operations (semantics: multiply and accumulate).
+// Operands are copied at issue, accumulators are sampled at cycle 4, the result is visible from cycle 6.
 #include "emu/core/binder.h"
 
 namespace tegula::emu {
@@ -9,8 +9,8 @@ namespace {
 constexpr u8 kProduct = 1, kNegateProduct = 2, kNegateAcc1 = 4, kNegateAcc2 = 8;
 constexpr int kFloat = 0x100;
 
-// a, b: operands; c, d: accumulators; x1: control word; x2: position of the cascade word; imm: operand bytes (s1 low half,
-// s2 high half); mem: MacUnit; mask != 0: no control word (vclr 1, vmov.d 2).
+// a, b: operands; c, d: accumulators; x1: control word; x2: position of the cascade word; imm: operand bytes
+// (s1 low half, s2 high half); mem: MacUnit; mask != 0: no control word (vclr 1, vmov.d 2).
 void issue_vec(Machine& m, const Uop& u) {
   VecEntry& e = m.vec[m.pipe & (kVecRing - 1)];
   m.vec_live |= 1;
@@ -69,10 +69,13 @@ void issue_vec(Machine& m, const Uop& u) {
 u32 operand_bytes(u32 bits) {
   switch (bits) {
     case 512:
-    case 576: return 64;
+    case 576:
+      return 64;
     case 1024:
-    case 1152: return 128;
-    default: return 0;
+    case 1152:
+      return 128;
+    default:
+      return 0;
   }
 }
 
@@ -141,6 +144,8 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> matrix_families() { return kFamilies; }
+std::span<const Family> matrix_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

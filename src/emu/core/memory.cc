@@ -1,5 +1,5 @@
-// Plain loads and stores, partial-word stores and table look-ups (semantics: memory, address generation). Addresses are
-// formed by the bundle before its slots run; here the data moves at its pipeline cycle.
+// Plain loads and stores, partial-word stores and table look-ups (semantics: memory, address generation).
+// Addresses are formed by the bundle before its slots run; here the data moves at its pipeline cycle.
 #include "emu/core/binder.h"
 #include "emu/core/text.h"
 
@@ -61,15 +61,22 @@ bool add_store(Binder& b, u32 size, Handler run) {
 
 bool bind_store(Binder& b) {
   switch (kind_of(b.reg("src"))) {
-    case Kind::k32: return add_store(b, 4, run_store<4>);
-    case Kind::k128: return add_store(b, 16, run_store<16>);
-    case Kind::k256: return add_store(b, 32, run_store<32>);
-    case Kind::k512: return add_store(b, 64, run_store<64>);
-    default: return false;
+    case Kind::k32:
+      return add_store(b, 4, run_store<4>);
+    case Kind::k128:
+      return add_store(b, 16, run_store<16>);
+    case Kind::k256:
+      return add_store(b, 32, run_store<32>);
+    case Kind::k512:
+      return add_store(b, 64, run_store<64>);
+    default:
+      return false;
   }
 }
 
-bool bind_store_128(Binder& b) { return add_store(b, 16, run_store<16>); }
+bool bind_store_128(Binder& b) {
+  return add_store(b, 16, run_store<16>);
+}
 
 // st.s8 / st.s16: the data is read at cycle 7, memory is written at cycle 11.
 struct PartialStore {
@@ -102,7 +109,8 @@ bool bind_partial_store(Binder& b) {
 
 constexpr int kHigh = 256;  // lanes 4..7 of the source
 
-// Four 64-bit reads at addresses taken from a w register; odd ones come from the second copy of the table, 16 bytes on.
+// Four 64-bit reads at addresses taken from a w register; odd ones come from the second copy of the table, 16
+// bytes on.
 bool bind_lookup(Binder& b) {
   Uop u = b.make(
       [](Machine& m, const Uop& v) {
@@ -112,7 +120,9 @@ bool bind_lookup(Binder& b) {
           const u32 lane = m.r(static_cast<u16>(v.a + 4 * i));
           const u32 address = ((lane & ~v.mask) | (i & 1 ? 0x10 : 0)) & 0xFFFFF;
           const u32 window = address >> 16;
-          const u8* memory = window == kOwnWindow ? m.own : window >= 4 && window < 7 ? m.neighbour[window] : nullptr;
+          const u8* memory = window == kOwnWindow        ? m.own
+                             : window >= 4 && window < 7 ? m.neighbour[window]
+                                                         : nullptr;
           if (memory == nullptr || (address & 0xFFFF) > kCoreDataBytes - 8) {
             m.raise("table look-up at " + hex_text(address) + " is outside data memory");
             return;
@@ -133,19 +143,32 @@ bool bind_lookup(Binder& b) {
 }
 
 constexpr Family kFamilies[] = {
-    {"lda", bind_load},           {"vlda", bind_load},          {"vldb", bind_load},
-    {"lda.s8", bind_small_load<i8>},   {"lda.u8", bind_small_load<u8>},
-    {"lda.s16", bind_small_load<i16>}, {"lda.u16", bind_small_load<u16>},
-    {"vlda.128", bind_load_128},  {"vldb.128", bind_load_128},
-    {"st", bind_store},           {"vst", bind_store},          {"vst.128", bind_store_128},
-    {"st.s8", bind_partial_store, 1},  {"st.s16", bind_partial_store, 2},
-    {"vldb.4x16.lo", bind_lookup, 3},  {"vldb.4x16.hi", bind_lookup, 3 | kHigh},
-    {"vldb.4x32.lo", bind_lookup, 7},  {"vldb.4x32.hi", bind_lookup, 7 | kHigh},
-    {"vldb.4x64.lo", bind_lookup, 15}, {"vldb.4x64.hi", bind_lookup, 15 | kHigh},
+    {"lda", bind_load},
+    {"vlda", bind_load},
+    {"vldb", bind_load},
+    {"lda.s8", bind_small_load<i8>},
+    {"lda.u8", bind_small_load<u8>},
+    {"lda.s16", bind_small_load<i16>},
+    {"lda.u16", bind_small_load<u16>},
+    {"vlda.128", bind_load_128},
+    {"vldb.128", bind_load_128},
+    {"st", bind_store},
+    {"vst", bind_store},
+    {"vst.128", bind_store_128},
+    {"st.s8", bind_partial_store, 1},
+    {"st.s16", bind_partial_store, 2},
+    {"vldb.4x16.lo", bind_lookup, 3},
+    {"vldb.4x16.hi", bind_lookup, 3 | kHigh},
+    {"vldb.4x32.lo", bind_lookup, 7},
+    {"vldb.4x32.hi", bind_lookup, 7 | kHigh},
+    {"vldb.4x64.lo", bind_lookup, 15},
+    {"vldb.4x64.hi", bind_lookup, 15 | kHigh},
 };
 
 }  // namespace
 
-std::span<const Family> memory_families() { return kFamilies; }
+std::span<const Family> memory_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

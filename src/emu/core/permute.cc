@@ -1,5 +1,5 @@
-// Moves, shuffles, shifts, broadcasts, extraction and insertion (semantics: moves, extract / insert / broadcast, vshift,
-// vshuffle modes).
+// Moves, shuffles, shifts, broadcasts, extraction and insertion (semantics: moves, extract / insert /
+// broadcast, vshift, vshuffle modes).
 #include <array>
 
 #include "emu/core/binder.h"
@@ -26,7 +26,9 @@ u32 gather(const Machine& m, u16 from, Kind kind, u8* buf) {
       std::memcpy(buf + 64, m.regs + e_of_x(from), 8);
       std::memcpy(buf + 72, m.regs + q_of_x(from), 16);
       break;
-    default: std::memcpy(buf, m.regs + from, bytes_of(kind)); break;
+    default:
+      std::memcpy(buf, m.regs + from, bytes_of(kind));
+      break;
   }
   return bytes_of(kind);
 }
@@ -60,7 +62,8 @@ bool bind_move(Binder& b) {
 
 constexpr u32 kModes = 56, kExponentModes = 12;
 
-// Transpose of an R x C matrix of W-bit elements: the low or high half of the result, or every block of 64 bytes.
+// Transpose of an R x C matrix of W-bit elements: the low or high half of the result, or every block of 64
+// bytes.
 struct ShuffleShape {
   u8 bits_log2;  // 3: 8 bit ... 9: 512 bit
   u8 rows, columns;
@@ -68,15 +71,17 @@ struct ShuffleShape {
 };
 
 constexpr ShuffleShape kShapes[54] = {
-    {3, 64, 2, false}, {3, 64, 2, true}, {4, 32, 2, false}, {4, 32, 2, true}, {5, 16, 2, false}, {5, 16, 2, true},
-    {6, 8, 2, false},  {6, 8, 2, true},  {7, 4, 2, false},  {7, 4, 2, true},  {8, 2, 2, false},  {8, 2, 2, true},
-    {7, 2, 4, false},  {7, 2, 4, true},  {6, 2, 8, false},  {6, 2, 8, true},  {5, 2, 16, false}, {5, 2, 16, true},
-    {4, 2, 32, false}, {4, 2, 32, true}, {3, 2, 64, false}, {3, 2, 64, true}, {9, 1, 2, false},  {9, 1, 2, true},
-    {4, 16, 4, false}, {4, 16, 4, true}, {4, 4, 16, false}, {4, 4, 16, true}, {4, 8, 4, false},  {4, 4, 8, false},
-    {5, 8, 4, false},  {5, 8, 4, true},  {5, 4, 8, false},  {5, 4, 8, true},  {5, 4, 4, false},  {3, 8, 8, false},
-    {3, 16, 4, false}, {3, 4, 16, false}, {4, 0, 0, false}, {4, 4, 4, false}, {4, 4, 2, false},  {4, 2, 4, false},
-    {4, 8, 2, false},  {4, 2, 8, false}, {4, 16, 2, false}, {4, 2, 16, false}, {3, 8, 4, false}, {3, 4, 8, false},
-    {5, 8, 2, false},  {5, 2, 8, false}, {6, 4, 2, false},  {6, 2, 4, false}, {4, 8, 8, false},  {4, 8, 8, true},
+    {3, 64, 2, false}, {3, 64, 2, true},  {4, 32, 2, false}, {4, 32, 2, true},  {5, 16, 2, false},
+    {5, 16, 2, true},  {6, 8, 2, false},  {6, 8, 2, true},   {7, 4, 2, false},  {7, 4, 2, true},
+    {8, 2, 2, false},  {8, 2, 2, true},   {7, 2, 4, false},  {7, 2, 4, true},   {6, 2, 8, false},
+    {6, 2, 8, true},   {5, 2, 16, false}, {5, 2, 16, true},  {4, 2, 32, false}, {4, 2, 32, true},
+    {3, 2, 64, false}, {3, 2, 64, true},  {9, 1, 2, false},  {9, 1, 2, true},   {4, 16, 4, false},
+    {4, 16, 4, true},  {4, 4, 16, false}, {4, 4, 16, true},  {4, 8, 4, false},  {4, 4, 8, false},
+    {5, 8, 4, false},  {5, 8, 4, true},   {5, 4, 8, false},  {5, 4, 8, true},   {5, 4, 4, false},
+    {3, 8, 8, false},  {3, 16, 4, false}, {3, 4, 16, false}, {4, 0, 0, false},  {4, 4, 4, false},
+    {4, 4, 2, false},  {4, 2, 4, false},  {4, 8, 2, false},  {4, 2, 8, false},  {4, 16, 2, false},
+    {4, 2, 16, false}, {3, 8, 4, false},  {3, 4, 8, false},  {5, 8, 2, false},  {5, 2, 8, false},
+    {6, 4, 2, false},  {6, 2, 4, false},  {4, 8, 8, false},  {4, 8, 8, true},
 };
 
 constexpr u32 kFlip16 = 38, kFlip32 = 54, kFlip8 = 55;
@@ -229,9 +234,13 @@ void broadcast(const u8* element, u32 bytes, u8* out) {
 }
 
 // Byte offset of element `index` (taken modulo the number of elements).
-u32 element_at(u32 index, u32 bytes) { return index % (64 / bytes) * bytes; }
+u32 element_at(u32 index, u32 bytes) {
+  return index % (64 / bytes) * bytes;
+}
 
-u32 index_of(const Machine& m, const Uop& u) { return m.r(u.b) + static_cast<u32>(u.imm); }
+u32 index_of(const Machine& m, const Uop& u) {
+  return m.r(u.b) + static_cast<u32>(u.imm);
+}
 
 void set_index(Binder& b, Uop& u) {
   const int at = b.find("idx");
@@ -367,27 +376,45 @@ constexpr Family kFamilies[] = {
     {"vshuffle", bind_shuffle},
     {"vshift", bind_shift},
     {"vshift.align", bind_shift_align},
-    {"vbcst.8", bind_broadcast, 1},     {"vbcst.16", bind_broadcast, 2},
-    {"vbcst.32", bind_broadcast, 4},    {"vbcst.64", bind_broadcast, 8},
-    {"vbcstshfl.8", bind_broadcast_shuffle, 1},  {"vbcstshfl.16", bind_broadcast_shuffle, 2},
-    {"vbcstshfl.32", bind_broadcast_shuffle, 4}, {"vbcstshfl.64", bind_broadcast_shuffle, 8},
-    {"vextbcstshfl.16", bind_broadcast_shuffle, 2}, {"vextbcstshfl.32", bind_broadcast_shuffle, 4},
-    {"vextbcstshfl.64", bind_broadcast_shuffle, 8}, {"vextbcstshfl.128", bind_broadcast_shuffle, 16},
-    {"vextbcst.8", bind_extract_broadcast, 1},   {"vextbcst.16", bind_extract_broadcast, 2},
-    {"vextbcst.32", bind_extract_broadcast, 4},  {"vextbcst.64", bind_extract_broadcast, 8},
+    {"vbcst.8", bind_broadcast, 1},
+    {"vbcst.16", bind_broadcast, 2},
+    {"vbcst.32", bind_broadcast, 4},
+    {"vbcst.64", bind_broadcast, 8},
+    {"vbcstshfl.8", bind_broadcast_shuffle, 1},
+    {"vbcstshfl.16", bind_broadcast_shuffle, 2},
+    {"vbcstshfl.32", bind_broadcast_shuffle, 4},
+    {"vbcstshfl.64", bind_broadcast_shuffle, 8},
+    {"vextbcstshfl.16", bind_broadcast_shuffle, 2},
+    {"vextbcstshfl.32", bind_broadcast_shuffle, 4},
+    {"vextbcstshfl.64", bind_broadcast_shuffle, 8},
+    {"vextbcstshfl.128", bind_broadcast_shuffle, 16},
+    {"vextbcst.8", bind_extract_broadcast, 1},
+    {"vextbcst.16", bind_extract_broadcast, 2},
+    {"vextbcst.32", bind_extract_broadcast, 4},
+    {"vextbcst.64", bind_extract_broadcast, 8},
     {"vextbcst.128", bind_extract_broadcast, 16},
-    {"vextract.8", bind_extract, 1},    {"vextract.16", bind_extract, 2},
-    {"vextract.32", bind_extract, 4},   {"vextract.64", bind_extract, 8},
-    {"vinsert.8", bind_insert, 1},      {"vinsert.16", bind_insert, 2},
-    {"vinsert.32", bind_insert, 4},     {"vinsert.64", bind_insert, 8},
-    {"vpush.hi.8", bind_push_high, 1},  {"vpush.hi.16", bind_push_high, 2},
-    {"vpush.hi.32", bind_push_high, 4}, {"vpush.hi.64", bind_push_high, 8},
-    {"vpush.lo.8", bind_push_low, 1},   {"vpush.lo.16", bind_push_low, 2},
-    {"vpush.lo.32", bind_push_low, 4},  {"vpush.lo.64", bind_push_low, 8},
+    {"vextract.8", bind_extract, 1},
+    {"vextract.16", bind_extract, 2},
+    {"vextract.32", bind_extract, 4},
+    {"vextract.64", bind_extract, 8},
+    {"vinsert.8", bind_insert, 1},
+    {"vinsert.16", bind_insert, 2},
+    {"vinsert.32", bind_insert, 4},
+    {"vinsert.64", bind_insert, 8},
+    {"vpush.hi.8", bind_push_high, 1},
+    {"vpush.hi.16", bind_push_high, 2},
+    {"vpush.hi.32", bind_push_high, 4},
+    {"vpush.hi.64", bind_push_high, 8},
+    {"vpush.lo.8", bind_push_low, 1},
+    {"vpush.lo.16", bind_push_low, 2},
+    {"vpush.lo.32", bind_push_low, 4},
+    {"vpush.lo.64", bind_push_low, 8},
 };
 
 }  // namespace
 
-std::span<const Family> permute_families() { return kFamilies; }
+std::span<const Family> permute_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

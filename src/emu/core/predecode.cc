@@ -1,5 +1,5 @@
-// Bundles to micro-operations: binds each slot's instruction, orders the slots so that all read before any writes, and
-// collects operand timings for diagnosis.
+// Bundles to micro-operations: binds each slot's instruction, orders the slots so that all read before any
+// writes, and collects operand timings for diagnosis.
 #include "emu/core/binder.h"
 #include "emu/core/text.h"
 
@@ -13,7 +13,9 @@ struct Range {
   u16 offset, bytes;
 };
 
-bool meet(Range a, Range b) { return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes; }
+bool meet(Range a, Range b) {
+  return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
 
 // One bound instruction with what it reads at cycle 1 and writes without delay.
 struct BoundSlot {
@@ -29,7 +31,8 @@ void add_ranges(isa::Reg reg, std::vector<Range>& out) {
 
 // Pointers, counters and FIFO positions are updated after all slots have run.
 bool updated_last(std::string_view operand) {
-  for (const char* name : {"ptr_out", "ptr", "dc", "dcl", "dch", "pos", "avail_out", "fifo_reg", "fifo_reg_out"}) {
+  for (const char* name :
+       {"ptr_out", "ptr", "dc", "dcl", "dch", "pos", "avail_out", "fifo_reg", "fifo_reg_out"}) {
     if (operand == name) return true;
   }
   return false;
@@ -87,7 +90,8 @@ void shadow_writes(BoundSlot& slot, std::vector<Uop>& copies) {
   }
 }
 
-// Takes the slots one by one, always one that overwrites nothing the remaining ones read; a circle is cut by a shadow.
+// Takes the slots one by one, always one that overwrites nothing the remaining ones read; a circle is cut by
+// a shadow.
 std::vector<Uop> order_slots(std::vector<BoundSlot>& slots) {
   std::vector<Uop> out, copies;
   std::vector<bool> taken(slots.size());
@@ -171,7 +175,8 @@ bool bind_slot(const isa::Instr& instr, Decoded& out, BoundSlot& slot, std::vect
 void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::deque<std::vector<Uop>>& uops) {
   out.pc = pc;
   const auto refuse = [&](const std::string& why, u32 bytes) {
-    out.detail->fault = why + " at program address " + hex_text(pc) + ", bytes " + bytes_text(program, pc, bytes);
+    out.detail->fault =
+        why + " at program address " + hex_text(pc) + ", bytes " + bytes_text(program, pc, bytes);
     out.sync_count = 1;
     out.uop_count = 0;
     out.address_count = 0;
@@ -204,7 +209,8 @@ bool core_implements(isa::Op op) {
   const isa::InstrInfo& info = isa::info(op);
   const Family* family = find_family(info);
   if (family == nullptr) return false;
-  // Binding depends on the operands present and their classes, so it is tried with the first register of each class.
+  // Binding depends on the operands present and their classes, so it is tried with the first register of each
+  // class.
   isa::Instr instr;
   instr.op = op;
   for (size_t i = 0; i < info.operands.size(); ++i) {

@@ -28,8 +28,8 @@ constexpr u16 kRegisterBytes = 3584;
 constexpr u16 kNoRegister = 0xFFFF;
 
 constexpr u16 bank_offset(isa::Bank bank) {
-  constexpr u16 kOffsets[] = {kBankR,  kBankP, kBankM, kBankDn, kBankDj,   kBankDc,      kBankS,
-                              kBankX,  kBankE, kBankQ, kBankAcc, kBankFifo, kBankSpecial, kBankControl};
+  constexpr u16 kOffsets[] = {kBankR, kBankP, kBankM, kBankDn,  kBankDj,   kBankDc,      kBankS,
+                              kBankX, kBankE, kBankQ, kBankAcc, kBankFifo, kBankSpecial, kBankControl};
   return kOffsets[static_cast<int>(bank)];
 }
 
@@ -38,11 +38,17 @@ inline u16 part_offset(const isa::RegPart& part) {
 }
 
 // Byte offset of the first part of a register.
-inline u16 register_offset(isa::Reg reg) { return part_offset(isa::reg_info(reg).parts[0]); }
+inline u16 register_offset(isa::Reg reg) {
+  return part_offset(isa::reg_info(reg).parts[0]);
+}
 
 // e and q registers beside an x register of the same number.
-constexpr u16 e_of_x(u16 x) { return static_cast<u16>(kBankE + (x - kBankX) / 8); }
-constexpr u16 q_of_x(u16 x) { return static_cast<u16>(kBankQ + (x - kBankX) / 4); }
+constexpr u16 e_of_x(u16 x) {
+  return static_cast<u16>(kBankE + (x - kBankX) / 8);
+}
+constexpr u16 q_of_x(u16 x) {
+  return static_cast<u16>(kBankQ + (x - kBankX) / 4);
+}
 
 // Bits that a scalar, address, control or status register keeps of a value written to it.
 u32 write_mask(isa::Reg reg);

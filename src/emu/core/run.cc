@@ -1,5 +1,5 @@
-// The execution loop: pipeline cycles, delayed results, memory accesses at their cycle, branches and hardware loops
-// (semantics: exposed pipeline without interlocks; five delay bundles; le / ls / lc loops).
+// The execution loop: pipeline cycles, delayed results, memory accesses at their cycle, branches and hardware
+// loops (semantics: exposed pipeline without interlocks; five delay bundles; le / ls / lc loops).
 #include "emu/core/machine.h"
 #include "emu/core/text.h"
 
@@ -12,10 +12,18 @@ constexpr u32 kAddressMask = 0xFFFFF;
 inline void copy_bytes(u8* to, const u8* from, u32 size) {
   // Constant sizes become straight vector moves.
   switch (size) {
-    case 4: std::memcpy(to, from, 4); break;
-    case 32: std::memcpy(to, from, 32); break;
-    case 64: std::memcpy(to, from, 64); break;
-    default: std::memcpy(to, from, size); break;
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 32:
+      std::memcpy(to, from, 32);
+      break;
+    case 64:
+      std::memcpy(to, from, 64);
+      break;
+    default:
+      std::memcpy(to, from, size);
+      break;
   }
 }
 
@@ -24,13 +32,27 @@ inline void copy_bytes(u8* to, const u8* from, u32 size) {
 void Machine::apply(const Commit& c) {
   u8* to = regs + c.dst;
   switch (c.kind) {
-    case Kind::k32: store_le<u32>(to, static_cast<u32>(c.value)); break;
-    case Kind::k64: store_le<u64>(to, c.value); break;
-    case Kind::k128: std::memcpy(to, c.data, 16); break;
-    case Kind::k256: std::memcpy(to, c.data, 32); break;
-    case Kind::k512: std::memcpy(to, c.data, 64); break;
-    case Kind::k1024: std::memcpy(to, c.data, 128); break;
-    case Kind::k2048: std::memcpy(to, c.data, 256); break;
+    case Kind::k32:
+      store_le<u32>(to, static_cast<u32>(c.value));
+      break;
+    case Kind::k64:
+      store_le<u64>(to, c.value);
+      break;
+    case Kind::k128:
+      std::memcpy(to, c.data, 16);
+      break;
+    case Kind::k256:
+      std::memcpy(to, c.data, 32);
+      break;
+    case Kind::k512:
+      std::memcpy(to, c.data, 64);
+      break;
+    case Kind::k1024:
+      std::memcpy(to, c.data, 128);
+      break;
+    case Kind::k2048:
+      std::memcpy(to, c.data, 256);
+      break;
     case Kind::kEx:
       std::memcpy(to, c.data, 64);
       std::memcpy(regs + c.dst2, c.data + 64, 8);
@@ -44,8 +66,11 @@ void Machine::apply(const Commit& c) {
       std::memcpy(regs + e_of_x(c.dst), c.data + 64, 8);
       std::memcpy(regs + q_of_x(c.dst), c.data + 72, 16);
       break;
-    case Kind::kOr32: store_le<u32>(to, load_le<u32>(to) | static_cast<u32>(c.value)); break;
-    case Kind::kNone: break;
+    case Kind::kOr32:
+      store_le<u32>(to, load_le<u32>(to) | static_cast<u32>(c.value));
+      break;
+    case Kind::kNone:
+      break;
   }
 }
 
@@ -59,7 +84,8 @@ inline void Machine::vec_stage4(VecEntry& entry, u64 issue) {
     if (e.uop->flags & kFlagWritesBypass) ahead = &e;
   }
   const auto source = [&](u16 offset) {
-    return ahead != nullptr && ahead->uop->dst == offset ? ahead->result : static_cast<const u8*>(regs + offset);
+    return ahead != nullptr && ahead->uop->dst == offset ? ahead->result
+                                                         : static_cast<const u8*>(regs + offset);
   };
   entry.args.acc1 = u.c != kNoRegister && !conf_zero_acc(entry.args.conf) ? source(u.c) : nullptr;
   entry.args.acc2 = u.d != kNoRegister ? source(u.d) : nullptr;
@@ -82,14 +108,22 @@ inline void Machine::finish_loads(u64 issue) {
     if (u.load != nullptr || u.latency != latency) continue;
     u8* to = regs + u.dst;
     switch (u.kind) {
-      case Kind::k512: std::memcpy(to, e.data, 64); break;
+      case Kind::k512:
+        std::memcpy(to, e.data, 64);
+        break;
       case Kind::kEx:
         std::memcpy(to, e.data, 64);
         std::memcpy(regs + u.dst2, e.data + 64, 8);
         break;
-      case Kind::k32: store_le<u32>(to, load_le<u32>(e.data) & u.mask); break;
-      case Kind::k256: std::memcpy(to, e.data, 32); break;
-      default: std::memcpy(to, e.data, 16); break;
+      case Kind::k32:
+        store_le<u32>(to, load_le<u32>(e.data) & u.mask);
+        break;
+      case Kind::k256:
+        std::memcpy(to, e.data, 32);
+        break;
+      default:
+        std::memcpy(to, e.data, 16);
+        break;
     }
   }
 }
@@ -105,16 +139,24 @@ inline void Machine::access_loads(u64 issue) {
       continue;
     }
     switch (u.kind) {
-      case Kind::k512: std::memcpy(e.data, e.source, 64); break;
+      case Kind::k512:
+        std::memcpy(e.data, e.source, 64);
+        break;
       case Kind::kEx:  // eight blocks of an exponent and eight mantissas
         for (u32 b = 0; b < 8; ++b) {
           store_le<u64>(e.data + 8 * b, load_le<u64>(e.source + 9 * b + 1));
           e.data[64 + b] = e.source[9 * b];
         }
         break;
-      case Kind::k32: std::memcpy(e.data, e.source, 4); break;
-      case Kind::k256: std::memcpy(e.data, e.source, 32); break;
-      default: std::memcpy(e.data, e.source, 16); break;
+      case Kind::k32:
+        std::memcpy(e.data, e.source, 4);
+        break;
+      case Kind::k256:
+        std::memcpy(e.data, e.source, 32);
+        break;
+      default:
+        std::memcpy(e.data, e.source, 16);
+        break;
     }
   }
 }
@@ -130,7 +172,8 @@ inline void Machine::begin_cycle() {
     std::memcpy(regs + e.uop->dst, e.result, 256);
   }
   if (at.events != 0) {
-    for (u32 i = 0; i < at.events; ++i) at.event[i].stage(*this, *at.event[i].uop, at.event[i].buf, at.event[i].issue);
+    for (u32 i = 0; i < at.events; ++i)
+      at.event[i].stage(*this, *at.event[i].uop, at.event[i].buf, at.event[i].issue);
     at.events = 0;
   }
   if (vec_live & (1u << 3)) vec_stage4(vec[(pipe - 3) & (kVecRing - 1)], pipe - 3);
@@ -156,8 +199,11 @@ void Machine::drain() {
 void Machine::form_update(const AddressOp& a, int k) {
   const u32 p = r(a.base);
   switch (a.update) {
-    case Update::kNone: break;
-    case Update::kLinear: new_pointer[k] = (p + a.update_imm + r(a.update_index)) & kAddressMask; break;
+    case Update::kNone:
+      break;
+    case Update::kLinear:
+      new_pointer[k] = (p + a.update_imm + r(a.update_index)) & kAddressMask;
+      break;
     case Update::k2D: {
       const u16 g = static_cast<u16>(a.generator * 4);
       const u32 count = r(kBankDc + g);
@@ -201,16 +247,21 @@ void Machine::form_update(const AddressOp& a, int k) {
 void Machine::write_update(const AddressOp& a, int k) {
   set<u32>(a.base, new_pointer[k]);
   switch (a.update) {
-    case Update::k2D: set<u32>(static_cast<u16>(kBankDc + a.generator * 4), new_a[k]); break;
+    case Update::k2D:
+      set<u32>(static_cast<u16>(kBankDc + a.generator * 4), new_a[k]);
+      break;
     case Update::k3D:
       set<u32>(static_cast<u16>(kBankDc + a.generator * 4), new_a[k]);
       set<u32>(static_cast<u16>(kBankDc + a.generator * 4 + 16), new_b[k]);
       break;
     case Update::kFill:
     case Update::kPop:
-    case Update::kPush: set<u32>(a.position, new_a[k]); break;
+    case Update::kPush:
+      set<u32>(a.position, new_a[k]);
+      break;
     case Update::kNone:
-    case Update::kLinear: break;
+    case Update::kLinear:
+      break;
   }
 }
 
@@ -230,7 +281,8 @@ bool Machine::slow_address(const Decoded& d, int k, u32 address, Stop& stop) {
   if (window < 4 || window > kOwnWindow) return refuse("is outside data memory (0x40000..0x7ffff)");
   if (offset + a.size > kCoreDataBytes) return refuse("access runs past the end of its memory");
   if (window == kOwnWindow) return refuse("cannot be accessed");
-  if (neighbour[window] == nullptr) return refuse("lies in a neighbour's memory, and there is no such neighbour");
+  if (neighbour[window] == nullptr)
+    return refuse("lies in a neighbour's memory, and there is no such neighbour");
   if (!neighbour_ok && options.neighbour_stops) {
     stop = make_stop(StopReason::kNeighbour, &d);
     stop.window = window;
@@ -261,7 +313,8 @@ inline bool Machine::form_addresses(const Decoded& d, Stop& stop) {
         LoadEntry& e = loads[slot][started++];
         e.source = memory_of[k];
         e.uop = d.uops + d.uop_count + a.load - 1;
-        if (eager[k]) [[unlikely]] e.source = snapshot(e);
+        if (eager[k]) [[unlikely]]
+          e.source = snapshot(e);
       }
     }
     if (a.update == Update::kLinear) {
@@ -269,8 +322,8 @@ inline bool Machine::form_addresses(const Decoded& d, Stop& stop) {
     } else if (a.update != Update::kNone) {
       form_update(a, k);
       if (a.update == Update::kPop && static_cast<i32>(new_a[k]) < 0) [[unlikely]] {
-        stop = make_fault("load FIFO holds " + std::to_string(r(a.position)) + " bytes and one line, pop takes " +
-                          std::to_string(a.size));
+        stop = make_fault("load FIFO holds " + std::to_string(r(a.position)) +
+                          " bytes and one line, pop takes " + std::to_string(a.size));
         stop.pc = d.pc;
         return false;
       }
@@ -302,20 +355,34 @@ inline void Machine::finish_addresses(const Decoded& d) {
   }
 }
 
-// Executes an mv-slot operation that takes operands through the MV bypass: the result of the bundle before, visible to
-// everybody else only next cycle, is put in place while it runs.
+// Executes an mv-slot operation that takes operands through the MV bypass: the result of the bundle before,
+// visible to everybody else only next cycle, is put in place while it runs.
 void Machine::run_bypassed(const Uop& u) {
   const Uop& p = *bypass_uop;
   u8 saved[256], saved_e[16];
   u32 bytes = 0;
   switch (p.kind) {
-    case Kind::k32: bytes = 4; break;
-    case Kind::k64: bytes = 8; break;
-    case Kind::k128: bytes = 16; break;
-    case Kind::k256: bytes = 32; break;
-    case Kind::k1024: bytes = 128; break;
-    case Kind::k2048: bytes = 256; break;
-    default: bytes = 64; break;
+    case Kind::k32:
+      bytes = 4;
+      break;
+    case Kind::k64:
+      bytes = 8;
+      break;
+    case Kind::k128:
+      bytes = 16;
+      break;
+    case Kind::k256:
+      bytes = 32;
+      break;
+    case Kind::k1024:
+      bytes = 128;
+      break;
+    case Kind::k2048:
+      bytes = 256;
+      break;
+    default:
+      bytes = 64;
+      break;
   }
   const bool with_e = p.kind == Kind::kEx || p.kind == Kind::kQex;
   const bool with_q = p.kind == Kind::kQx || p.kind == Kind::kQex;
@@ -355,6 +422,33 @@ bool Machine::issue(const Decoded& d, Stop& stop) {
   return true;
 }
 
+// Deals with what a finished bundle left behind; true when the array must see it.
+bool Machine::stops_after(const Decoded& d, Stop& stop) {
+  attention = false;
+  sync_done = 0;
+  neighbour_ok = false;
+  if (!fault.empty()) {
+    stop = make_fault(fault);
+    stop.pc = d.pc;
+    return true;
+  }
+  if (d.flags & kBundleDone) {
+    stop = make_stop(StopReason::kDone, &d);
+    stop.cycle += 5;  // what is in flight retires before the core reports done
+    drain();
+    done = true;
+    return true;
+  }
+  if ((d.flags & kBundleRelease) && release_id >= 0) {
+    stop = make_stop(StopReason::kRelease, &d);
+    stop.cycle -= 1;
+    stop.lock_id = release_id;
+    stop.amount = release_amount;
+    return true;
+  }
+  return false;
+}
+
 template <bool kDiagnose>
 Stop Machine::run_loop(u64 end) {
   const Decoded* d = current;
@@ -372,7 +466,8 @@ Stop Machine::run_loop(u64 end) {
       begin_cycle();
       begun = true;
     }
-    if (!issue<kDiagnose>(*d, stop)) [[unlikely]] break;
+    if (!issue<kDiagnose>(*d, stop)) [[unlikely]]
+      break;
     end_cycle();
     begun = false;
     ++counters.bundles;
@@ -389,35 +484,12 @@ Stop Machine::run_loop(u64 end) {
       if (left != 0) next_pc = r(off_ls);
       d = lookup(next_pc);
     } else {
-      if (d->next == nullptr) [[unlikely]] const_cast<Decoded*>(d)->next = lookup(next_pc);
+      if (d->next == nullptr) [[unlikely]]
+        const_cast<Decoded*>(d)->next = lookup(next_pc);
       d = d->next;
     }
-    if (flags != 0 || attention) [[unlikely]] {
-      attention = false;
-      sync_done = 0;
-      neighbour_ok = false;
-      if (!fault.empty()) {
-        stop = make_fault(fault);
-        stop.pc = finished->pc;
-        break;
-      }
-      if (flags & kBundleDone) {
-        stop = make_stop(StopReason::kDone, finished);
-        stop.cycle += 5;  // what is in flight retires before the core reports done
-        drain();
-        done = true;
-        break;
-      }
-      if (flags & kBundleRelease) {
-        if (release_id >= 0) {
-          stop = make_stop(StopReason::kRelease, finished);
-          stop.cycle -= 1;
-          stop.lock_id = release_id;
-          stop.amount = release_amount;
-          break;
-        }
-      }
-    }
+    if ((flags != 0 || attention) && stops_after(*finished, stop)) [[unlikely]]
+      break;
   }
   current = const_cast<Decoded*>(d);
   return stop;
@@ -425,10 +497,12 @@ Stop Machine::run_loop(u64 end) {
 
 Stop Machine::run(u64 budget) {
   if (done) return make_stop(StopReason::kDone, current);
+  if (!fault.empty()) return make_fault(fault);
   if (own == nullptr || program == nullptr) return make_fault("core has no memory or no program");
   const u64 end = budget > ~u64{0} - time() ? ~u64{0} : time() + budget;
   Stop stop = options.hazards || options.uninitialised ? run_loop<true>(end) : run_loop<false>(end);
   waiting = stop.reason;
+  if (stop.reason == StopReason::kFault) fault = stop.fault;  // stays until reset
   return stop;
 }
 

@@ -18,7 +18,9 @@ u32 shift_left_or_arithmetic(u32 a, u32 n) {
   return by >= 0 ? a << (by & 31) : static_cast<u32>(static_cast<i32>(a) >> ((0u - n) & 31));
 }
 
-u32 leading_sign_bits(u32 a) { return static_cast<u32>(std::countl_zero(static_cast<i32>(a) < 0 ? ~a : a)); }
+u32 leading_sign_bits(u32 a) {
+  return static_cast<u32>(std::countl_zero(static_cast<i32>(a) < 0 ? ~a : a));
+}
 
 // Two-operand operations of one cycle; an immediate is added to the zero register.
 template <auto F>
@@ -118,9 +120,10 @@ bool bind_divide_step(Binder& b) {
 }
 
 bool bind_multiply(Binder& b) {
-  Uop u = b.make(
-      [](Machine& m, const Uop& v) { m.commit_value(m.pipe, v.latency, v.dst, Kind::k32, m.r(v.a) * m.r(v.b)); },
-      "d0");
+  Uop u =
+      b.make([](Machine& m,
+                const Uop& v) { m.commit_value(m.pipe, v.latency, v.dst, Kind::k32, m.r(v.a) * m.r(v.b)); },
+             "d0");
   u.a = b.offset("s0");
   u.b = b.offset("s1");
   b.push(u);
@@ -150,7 +153,9 @@ bool bind_multiply_accumulate(Binder& b) {
 
 // ---------------------------------------------------------------- moves
 
-void move_now(Machine& m, const Uop& u) { m.set<u32>(u.dst, (m.r(u.a) + static_cast<u32>(u.imm)) & u.mask); }
+void move_now(Machine& m, const Uop& u) {
+  m.set<u32>(u.dst, (m.r(u.a) + static_cast<u32>(u.imm)) & u.mask);
+}
 
 void move_late(Machine& m, const Uop& u) {
   u8* buf = m.buffer(u.slot);
@@ -178,10 +183,13 @@ bool bind_move_immediate(Binder& b) {
   return true;
 }
 
-i32 shift_of(u32 s) { return static_cast<i32>(s << 26) >> 26; }  // a signed 6-bit field
+i32 shift_of(u32 s) {
+  return static_cast<i32>(s << 26) >> 26;
+}  // a signed 6-bit field
 
 u32 to_float_bits(u32 fixed, u32 s) {
-  return std::bit_cast<u32>(static_cast<float>(std::ldexp(static_cast<double>(static_cast<i32>(fixed)), -shift_of(s))));
+  return std::bit_cast<u32>(
+      static_cast<float>(std::ldexp(static_cast<double>(static_cast<i32>(fixed)), -shift_of(s))));
 }
 
 // Truncates toward zero and saturates. Assumption: the hardware rounding is not documented.
@@ -235,9 +243,15 @@ u32 float_function(u8 which, u32 bits) {
   const double x = static_cast<double>(std::bit_cast<float>(bits));
   double y = 0;
   switch (which) {
-    case kInv: y = 1.0 / x; break;
-    case kSqrt: y = std::sqrt(x); break;
-    default: y = 1.0 / std::sqrt(x); break;
+    case kInv:
+      y = 1.0 / x;
+      break;
+    case kSqrt:
+      y = std::sqrt(x);
+      break;
+    default:
+      y = 1.0 / std::sqrt(x);
+      break;
   }
   if (std::isnan(y)) return 0x7F800001;
   return std::bit_cast<u32>(static_cast<float>(y));
@@ -292,7 +306,9 @@ bool bind_pointer_add(Binder& b) {
   return b.add_address(a, nullptr);
 }
 
-bool bind_nothing(Binder&) { return true; }
+bool bind_nothing(Binder&) {
+  return true;
+}
 
 // add.nc leaves the carry alone; its result can be any pointer, loop or control register.
 bool bind_add_no_carry(Binder& b) {
@@ -309,9 +325,18 @@ bool bind_add_no_carry(Binder& b) {
 }
 
 constexpr Family kFamilies[] = {
-    {"nop", bind_nothing}, {"nopa", bind_nothing}, {"nopb", bind_nothing}, {"nopv", bind_nothing}, {"nops", bind_nothing}, {"nopx", bind_nothing}, {"nopm", bind_nothing},
+    {"nop", bind_nothing},
+    {"nopa", bind_nothing},
+    {"nopb", bind_nothing},
+    {"nopv", bind_nothing},
+    {"nops", bind_nothing},
+    {"nopx", bind_nothing},
+    {"nopm", bind_nothing},
     {"nopxm", bind_nothing},
-    {"add", bind_carry<kAdd>}, {"sub", bind_carry<kSub>}, {"adc", bind_carry<kAdc>}, {"sbc", bind_carry<kSbc>},
+    {"add", bind_carry<kAdd>},
+    {"sub", bind_carry<kSub>},
+    {"adc", bind_carry<kAdc>},
+    {"sbc", bind_carry<kSbc>},
     {"abs", bind_abs},
     {"and", bind_binary<[](u32 a, u32 b) { return a & b; }>},
     {"or", bind_binary<[](u32 a, u32 b) { return a | b; }>},
@@ -333,21 +358,37 @@ constexpr Family kFamilies[] = {
     {"ge", bind_binary<[](u32 a, u32 b) { return u32{static_cast<i32>(a) >= static_cast<i32>(b)}; }>},
     {"ltu", bind_binary<[](u32 a, u32 b) { return u32{a < b}; }>},
     {"geu", bind_binary<[](u32 a, u32 b) { return u32{a >= b}; }>},
-    {"sel.eqz", bind_select, 0}, {"sel.nez", bind_select, 1},
+    {"sel.eqz", bind_select, 0},
+    {"sel.nez", bind_select, 1},
     {"divs", bind_divide_step},
-    {"mul", bind_multiply}, {"mac", bind_multiply_accumulate, 0}, {"msc", bind_multiply_accumulate, 1},
-    {"mova", bind_move_immediate}, {"movx", bind_move_immediate}, {"movxm", bind_move_immediate},
-    {"mov", bind_move}, {"movs", bind_register_move},
-    {"mov.d1", bind_register_move}, {"mov.d2", bind_register_move}, {"mov.d3", bind_register_move}, {"mov.d4", bind_register_move},
-    {"mov.d5", bind_register_move}, {"mov.d6", bind_register_move},
-    {"inv", bind_float_function, kInv}, {"sqrt", bind_float_function, kSqrt},
+    {"mul", bind_multiply},
+    {"mac", bind_multiply_accumulate, 0},
+    {"msc", bind_multiply_accumulate, 1},
+    {"mova", bind_move_immediate},
+    {"movx", bind_move_immediate},
+    {"movxm", bind_move_immediate},
+    {"mov", bind_move},
+    {"movs", bind_register_move},
+    {"mov.d1", bind_register_move},
+    {"mov.d2", bind_register_move},
+    {"mov.d3", bind_register_move},
+    {"mov.d4", bind_register_move},
+    {"mov.d5", bind_register_move},
+    {"mov.d6", bind_register_move},
+    {"inv", bind_float_function, kInv},
+    {"sqrt", bind_float_function, kSqrt},
     {"invsqrt", bind_float_function, kInvSqrt},
-    {"padda", bind_pointer_add}, {"paddb", bind_pointer_add}, {"padds", bind_pointer_add},
-    {"paddxm", bind_pointer_add}, {"add.nc", bind_add_no_carry},
+    {"padda", bind_pointer_add},
+    {"paddb", bind_pointer_add},
+    {"padds", bind_pointer_add},
+    {"paddxm", bind_pointer_add},
+    {"add.nc", bind_add_no_carry},
 };
 
 }  // namespace
 
-std::span<const Family> scalar_families() { return kFamilies; }
+std::span<const Family> scalar_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

@@ -1,5 +1,5 @@
-// Core streams, cascade moves and tile registers: the array moves the words, these operations place them (semantics:
-// streams, cascade, lda.tm / st.tm).
+// Core streams, cascade moves and tile registers: the array moves the words, these operations place them
+// (semantics: streams, cascade, lda.tm / st.tm).
 #include "emu/core/binder.h"
 
 namespace tegula::emu {
@@ -15,7 +15,9 @@ bool add_sync(Binder& b, const SyncOp& s) {
   return true;
 }
 
-bool has_word(std::string_view mnemonic, std::string_view word) { return mnemonic.find(word) != std::string_view::npos; }
+bool has_word(std::string_view mnemonic, std::string_view word) {
+  return mnemonic.find(word) != std::string_view::npos;
+}
 
 // mov r, ss and mov.nb r, ss. The scalar moves of the same mnemonic in the lda slot do not exist.
 bool bind_stream_read(Binder& b) {
@@ -55,7 +57,8 @@ bool bind_stream_write(Binder& b) {
   return add_sync(b, s);
 }
 
-// vmov x|bm|cm|dm, scd: arg is the position of the 512 bits, -1: the register is 512 bits, -2: r31 says where.
+// vmov x|bm|cm|dm, scd: arg is the position of the 512 bits, -1: the register is 512 bits, -2: r31 says
+// where.
 bool bind_cascade_read(Binder& b) {
   SyncOp s{SyncKind::kCascadeRead};
   s.condition = register_offset(isa::Reg::crSCDEn);
@@ -95,35 +98,52 @@ bool bind_tile_register(Binder& b) {
   if (b.form == Form::kIndex) s.condition = b.offset("dj");
   if (b.arg == 0) {
     Uop u = b.make(
-        [](Machine& m, const Uop& v) { m.commit_value(m.pipe, v.latency, v.dst, Kind::k32, m.tile_word); }, "dst");
+        [](Machine& m, const Uop& v) { m.commit_value(m.pipe, v.latency, v.dst, Kind::k32, m.tile_word); },
+        "dst");
     b.push(u);
   } else {
     s.value = b.offset("src");
   }
   Uop unused;
-  if (b.form != Form::kIndexImm && b.form != Form::kIndex && !b.add_address(unused, 0, 1, false)) return false;
+  if (b.form != Form::kIndexImm && b.form != Form::kIndex && !b.add_address(unused, 0, 1, false))
+    return false;
   return add_sync(b, s);
 }
 
 // mov and vmov are also names of plain moves in other slots.
-bool bind_lda_mov(Binder& b) { return b.info.slot == isa::Slot::kLda && bind_stream_read(b); }
-bool bind_st_mov(Binder& b) { return b.info.slot == isa::Slot::kSt && b.has("src") && bind_stream_write(b); }
-bool bind_mov(Binder& b) { return b.info.slot == isa::Slot::kLda ? bind_lda_mov(b) : bind_st_mov(b); }
+bool bind_lda_mov(Binder& b) {
+  return b.info.slot == isa::Slot::kLda && bind_stream_read(b);
+}
+bool bind_st_mov(Binder& b) {
+  return b.info.slot == isa::Slot::kSt && b.has("src") && bind_stream_write(b);
+}
+bool bind_mov(Binder& b) {
+  return b.info.slot == isa::Slot::kLda ? bind_lda_mov(b) : bind_st_mov(b);
+}
 
 constexpr Family kFamilies[] = {
-    {"mov.nb", bind_mov},           {"mov.nb.tlast", bind_st_mov},  {"mov.tlast", bind_st_mov},
-    {"vmov.0", bind_cascade_read, 0}, {"vmov.1", bind_cascade_read, 1},
-    {"vmov.2", bind_cascade_read, 2}, {"vmov.3", bind_cascade_read, 3},
-    {"lda.tm", bind_tile_register, 0}, {"st.tm", bind_tile_register, 1},
+    {"mov.nb", bind_mov},
+    {"mov.nb.tlast", bind_st_mov},
+    {"mov.tlast", bind_st_mov},
+    {"vmov.0", bind_cascade_read, 0},
+    {"vmov.1", bind_cascade_read, 1},
+    {"vmov.2", bind_cascade_read, 2},
+    {"vmov.3", bind_cascade_read, 3},
+    {"lda.tm", bind_tile_register, 0},
+    {"st.tm", bind_tile_register, 1},
 };
 
 }  // namespace
 
-bool bind_stream_move(Binder& b) { return bind_mov(b); }
+bool bind_stream_move(Binder& b) {
+  return bind_mov(b);
+}
 bool bind_cascade_move(Binder& b) {
   return b.info.slot == isa::Slot::kLda ? bind_cascade_read(b) : bind_cascade_write(b);
 }
 
-std::span<const Family> stream_families() { return kFamilies; }
+std::span<const Family> stream_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu

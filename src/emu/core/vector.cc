@@ -1,5 +1,5 @@
-// Lane-wise integer operations, comparisons and selections of the mv slot (semantics: vector integer). Masks: bit i is
-// lane i; 16-lane masks leave the upper half of their register zero.
+// Lane-wise integer operations, comparisons and selections of the mv slot (semantics: vector integer). Masks:
+// bit i is lane i; 16-lane masks leave the upper half of their register zero.
 #include "emu/core/binder.h"
 
 namespace tegula::emu {
@@ -7,7 +7,21 @@ namespace tegula::emu {
 namespace {
 
 enum LaneOp : u8 {
-  kAdd, kSub, kAddSub, kSel, kLt, kGe, kEqz, kMaxLt, kMinGe, kSubLt, kSubGe, kMaxDiffLt, kAbsGtz, kNegGtz, kBnegLtz
+  kAdd,
+  kSub,
+  kAddSub,
+  kSel,
+  kLt,
+  kGe,
+  kEqz,
+  kMaxLt,
+  kMinGe,
+  kSubLt,
+  kSubGe,
+  kMaxDiffLt,
+  kAbsGtz,
+  kNegGtz,
+  kBnegLtz
 };
 
 struct LaneArgs {
@@ -37,19 +51,56 @@ void order_lanes(u8 op, LaneArgs& a) {  // T's signedness is the order
   using U = std::make_unsigned_t<T>;
   const auto minus = [](T x, T y) { return static_cast<T>(static_cast<U>(x) - static_cast<U>(y)); };
   switch (op) {
-    case kLt: map_lanes<T>(a, [](T x, T y, u32, bool& b) { b = x < y; return x; }); break;
-    case kGe: map_lanes<T>(a, [](T x, T y, u32, bool& b) { b = x >= y; return x; }); break;
-    case kMaxLt: map_lanes<T>(a, [](T x, T y, u32, bool& b) { b = x < y; return b ? y : x; }); break;
-    case kMinGe: map_lanes<T>(a, [](T x, T y, u32, bool& b) { b = x >= y; return b ? y : x; }); break;
-    case kSubLt: map_lanes<T>(a, [&](T x, T y, u32, bool& b) { b = x < y; return minus(x, y); }); break;
-    case kSubGe: map_lanes<T>(a, [&](T x, T y, u32, bool& b) { b = x >= y; return minus(x, y); }); break;
+    case kLt:
+      map_lanes<T>(a, [](T x, T y, u32, bool& b) {
+        b = x < y;
+        return x;
+      });
+      break;
+    case kGe:
+      map_lanes<T>(a, [](T x, T y, u32, bool& b) {
+        b = x >= y;
+        return x;
+      });
+      break;
+    case kMaxLt:
+      map_lanes<T>(a, [](T x, T y, u32, bool& b) {
+        b = x < y;
+        return b ? y : x;
+      });
+      break;
+    case kMinGe:
+      map_lanes<T>(a, [](T x, T y, u32, bool& b) {
+        b = x >= y;
+        return b ? y : x;
+      });
+      break;
+    case kSubLt:
+      map_lanes<T>(a, [&](T x, T y, u32, bool& b) {
+        b = x < y;
+        return minus(x, y);
+      });
+      break;
+    case kSubGe:
+      map_lanes<T>(a, [&](T x, T y, u32, bool& b) {
+        b = x >= y;
+        return minus(x, y);
+      });
+      break;
     case kMaxDiffLt:
-      map_lanes<T>(a, [&](T x, T y, u32, bool& b) { b = x < y; return b ? T{0} : minus(x, y); });
+      map_lanes<T>(a, [&](T x, T y, u32, bool& b) {
+        b = x < y;
+        return b ? T{0} : minus(x, y);
+      });
       break;
     case kAbsGtz:
-      map_lanes<T>(a, [&](T, T y, u32, bool& b) { b = y > 0; return y < T{0} ? minus(0, y) : y; });
+      map_lanes<T>(a, [&](T, T y, u32, bool& b) {
+        b = y > 0;
+        return y < T{0} ? minus(0, y) : y;
+      });
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -59,16 +110,38 @@ void plain_lanes(u8 op, LaneArgs& a) {  // T signed
   const auto plus = [](T x, T y) { return static_cast<T>(static_cast<U>(x) + static_cast<U>(y)); };
   const auto minus = [](T x, T y) { return static_cast<T>(static_cast<U>(x) - static_cast<U>(y)); };
   switch (op) {
-    case kAdd: map_lanes<T>(a, [&](T x, T y, u32, bool&) { return plus(x, y); }); break;
-    case kSub: map_lanes<T>(a, [&](T x, T y, u32, bool&) { return minus(x, y); }); break;
+    case kAdd:
+      map_lanes<T>(a, [&](T x, T y, u32, bool&) { return plus(x, y); });
+      break;
+    case kSub:
+      map_lanes<T>(a, [&](T x, T y, u32, bool&) { return minus(x, y); });
+      break;
     case kAddSub:
       map_lanes<T>(a, [&](T x, T y, u32 i, bool&) { return (a.select >> i) & 1 ? minus(x, y) : plus(x, y); });
       break;
-    case kSel: map_lanes<T>(a, [&](T x, T y, u32 i, bool&) { return (a.select >> i) & 1 ? y : x; }); break;
-    case kEqz: map_lanes<T>(a, [](T x, T y, u32, bool& b) { b = y == 0; return x; }); break;
-    case kNegGtz: map_lanes<T>(a, [&](T, T y, u32, bool& b) { b = y > 0; return minus(0, y); }); break;
-    case kBnegLtz: map_lanes<T>(a, [](T, T y, u32, bool& b) { b = y < 0; return static_cast<T>(~y); }); break;
-    default: break;
+    case kSel:
+      map_lanes<T>(a, [&](T x, T y, u32 i, bool&) { return (a.select >> i) & 1 ? y : x; });
+      break;
+    case kEqz:
+      map_lanes<T>(a, [](T x, T y, u32, bool& b) {
+        b = y == 0;
+        return x;
+      });
+      break;
+    case kNegGtz:
+      map_lanes<T>(a, [&](T, T y, u32, bool& b) {
+        b = y > 0;
+        return minus(0, y);
+      });
+      break;
+    case kBnegLtz:
+      map_lanes<T>(a, [](T, T y, u32, bool& b) {
+        b = y < 0;
+        return static_cast<T>(~y);
+      });
+      break;
+    default:
+      break;
   }
 }
 
@@ -115,7 +188,9 @@ void run_lanes(Machine& m, const Uop& u) {
   if (u.dst != kNoRegister) m.commit_mv(u, buf);
 }
 
-constexpr int row(LaneOp op, int width) { return static_cast<int>(op) | (width << 8); }
+constexpr int row(LaneOp op, int width) {
+  return static_cast<int>(op) | (width << 8);
+}
 
 bool bind_lanes(Binder& b) {
   Uop u = b.has("d") ? b.make(run_lanes, "d") : b.make(run_lanes);
@@ -153,37 +228,63 @@ bool bind_bitwise(Binder& b) {
 }
 
 constexpr Family kFamilies[] = {
-    {"vadd.8", bind_lanes, row(kAdd, 8)}, {"vadd.16", bind_lanes, row(kAdd, 16)}, {"vadd.32", bind_lanes, row(kAdd, 32)},
-    {"vsub.8", bind_lanes, row(kSub, 8)}, {"vsub.16", bind_lanes, row(kSub, 16)}, {"vsub.32", bind_lanes, row(kSub, 32)},
-    {"vaddsub.8", bind_lanes, row(kAddSub, 8)}, {"vaddsub.16", bind_lanes, row(kAddSub, 16)},
+    {"vadd.8", bind_lanes, row(kAdd, 8)},
+    {"vadd.16", bind_lanes, row(kAdd, 16)},
+    {"vadd.32", bind_lanes, row(kAdd, 32)},
+    {"vsub.8", bind_lanes, row(kSub, 8)},
+    {"vsub.16", bind_lanes, row(kSub, 16)},
+    {"vsub.32", bind_lanes, row(kSub, 32)},
+    {"vaddsub.8", bind_lanes, row(kAddSub, 8)},
+    {"vaddsub.16", bind_lanes, row(kAddSub, 16)},
     {"vaddsub.32", bind_lanes, row(kAddSub, 32)},
-    {"vsel.8", bind_lanes, row(kSel, 8)}, {"vsel.16", bind_lanes, row(kSel, 16)}, {"vsel.32", bind_lanes, row(kSel, 32)},
-    {"vlt.8", bind_lanes, row(kLt, 8)}, {"vlt.16", bind_lanes, row(kLt, 16)}, {"vlt.32", bind_lanes, row(kLt, 32)},
+    {"vsel.8", bind_lanes, row(kSel, 8)},
+    {"vsel.16", bind_lanes, row(kSel, 16)},
+    {"vsel.32", bind_lanes, row(kSel, 32)},
+    {"vlt.8", bind_lanes, row(kLt, 8)},
+    {"vlt.16", bind_lanes, row(kLt, 16)},
+    {"vlt.32", bind_lanes, row(kLt, 32)},
     {"vlt.bf16", bind_lanes, row(kLt, 17)},
-    {"vge.8", bind_lanes, row(kGe, 8)}, {"vge.16", bind_lanes, row(kGe, 16)}, {"vge.32", bind_lanes, row(kGe, 32)},
+    {"vge.8", bind_lanes, row(kGe, 8)},
+    {"vge.16", bind_lanes, row(kGe, 16)},
+    {"vge.32", bind_lanes, row(kGe, 32)},
     {"vge.bf16", bind_lanes, row(kGe, 17)},
-    {"veqz.8", bind_lanes, row(kEqz, 8)}, {"veqz.16", bind_lanes, row(kEqz, 16)}, {"veqz.32", bind_lanes, row(kEqz, 32)},
-    {"vmax_lt.8", bind_lanes, row(kMaxLt, 8)}, {"vmax_lt.16", bind_lanes, row(kMaxLt, 16)},
-    {"vmax_lt.32", bind_lanes, row(kMaxLt, 32)}, {"vmax_lt.bf16", bind_lanes, row(kMaxLt, 17)},
-    {"vmin_ge.8", bind_lanes, row(kMinGe, 8)}, {"vmin_ge.16", bind_lanes, row(kMinGe, 16)},
-    {"vmin_ge.32", bind_lanes, row(kMinGe, 32)}, {"vmin_ge.bf16", bind_lanes, row(kMinGe, 17)},
-    {"vsub_lt.8", bind_lanes, row(kSubLt, 8)}, {"vsub_lt.16", bind_lanes, row(kSubLt, 16)},
+    {"veqz.8", bind_lanes, row(kEqz, 8)},
+    {"veqz.16", bind_lanes, row(kEqz, 16)},
+    {"veqz.32", bind_lanes, row(kEqz, 32)},
+    {"vmax_lt.8", bind_lanes, row(kMaxLt, 8)},
+    {"vmax_lt.16", bind_lanes, row(kMaxLt, 16)},
+    {"vmax_lt.32", bind_lanes, row(kMaxLt, 32)},
+    {"vmax_lt.bf16", bind_lanes, row(kMaxLt, 17)},
+    {"vmin_ge.8", bind_lanes, row(kMinGe, 8)},
+    {"vmin_ge.16", bind_lanes, row(kMinGe, 16)},
+    {"vmin_ge.32", bind_lanes, row(kMinGe, 32)},
+    {"vmin_ge.bf16", bind_lanes, row(kMinGe, 17)},
+    {"vsub_lt.8", bind_lanes, row(kSubLt, 8)},
+    {"vsub_lt.16", bind_lanes, row(kSubLt, 16)},
     {"vsub_lt.32", bind_lanes, row(kSubLt, 32)},
-    {"vsub_ge.8", bind_lanes, row(kSubGe, 8)}, {"vsub_ge.16", bind_lanes, row(kSubGe, 16)},
+    {"vsub_ge.8", bind_lanes, row(kSubGe, 8)},
+    {"vsub_ge.16", bind_lanes, row(kSubGe, 16)},
     {"vsub_ge.32", bind_lanes, row(kSubGe, 32)},
-    {"vmaxdiff_lt.8", bind_lanes, row(kMaxDiffLt, 8)}, {"vmaxdiff_lt.16", bind_lanes, row(kMaxDiffLt, 16)},
+    {"vmaxdiff_lt.8", bind_lanes, row(kMaxDiffLt, 8)},
+    {"vmaxdiff_lt.16", bind_lanes, row(kMaxDiffLt, 16)},
     {"vmaxdiff_lt.32", bind_lanes, row(kMaxDiffLt, 32)},
-    {"vabs_gtz.8", bind_lanes, row(kAbsGtz, 8)}, {"vabs_gtz.16", bind_lanes, row(kAbsGtz, 16)},
+    {"vabs_gtz.8", bind_lanes, row(kAbsGtz, 8)},
+    {"vabs_gtz.16", bind_lanes, row(kAbsGtz, 16)},
     {"vabs_gtz.32", bind_lanes, row(kAbsGtz, 32)},
-    {"vneg_gtz.8", bind_lanes, row(kNegGtz, 8)}, {"vneg_gtz.16", bind_lanes, row(kNegGtz, 16)},
+    {"vneg_gtz.8", bind_lanes, row(kNegGtz, 8)},
+    {"vneg_gtz.16", bind_lanes, row(kNegGtz, 16)},
     {"vneg_gtz.32", bind_lanes, row(kNegGtz, 32)},
-    {"vbneg_ltz.s8", bind_lanes, row(kBnegLtz, 8)}, {"vbneg_ltz.s16", bind_lanes, row(kBnegLtz, 16)},
+    {"vbneg_ltz.s8", bind_lanes, row(kBnegLtz, 8)},
+    {"vbneg_ltz.s16", bind_lanes, row(kBnegLtz, 16)},
     {"vbneg_ltz.s32", bind_lanes, row(kBnegLtz, 32)},
-    {"vband", bind_bitwise, 0}, {"vbor", bind_bitwise, 1},
+    {"vband", bind_bitwise, 0},
+    {"vbor", bind_bitwise, 1},
 };
 
 }  // namespace
 
-std::span<const Family> vector_families() { return kFamilies; }
+std::span<const Family> vector_families() {
+  return kFamilies;
+}
 
 }  // namespace tegula::emu
