@@ -53,7 +53,7 @@ Result<CoreProgram> compile_once(Function fn, const ScheduleOptions& schedule, c
       }
     }
   }
-  TRY_ASSIGN(Allocation allocation, allocate_registers(fn));
+  const Allocation allocation = allocate_registers(fn);
   if (allocation.failure) {
     failure = allocation.failure;
     return fail(Code::kOutOfRange, allocation.failure->message);

@@ -80,9 +80,11 @@ u32 Builder::emitted() const { return fn_->sources; }
 
 void Builder::emit(Op op, std::initializer_list<Arg> args, Mem mem) { emit_any({op}, args, mem); }
 
-void Builder::emit_any(std::initializer_list<Op> ops, std::initializer_list<Arg> args, Mem mem) {
-  if (isa::info(*ops.begin()).delay) {
-    fn_->set_error(Code::kInvalidArgument, "emit " + std::string(isa::info(*ops.begin()).name) +
+void Builder::emit_any(std::initializer_list<Op> ops, std::initializer_list<Arg> args, Mem mem) { emit_list(ops, args, mem); }
+
+void Builder::emit_list(const std::vector<Op>& ops, const std::vector<Arg>& args, Mem mem) {
+  if (ops.empty() || isa::info(ops[0]).delay) {
+    fn_->set_error(Code::kInvalidArgument, "instruction " + std::to_string(fn_->sources) +
                                                ": branches are made by jump, jump_if_zero, jump_if_nonzero and loop");
     return;
   }

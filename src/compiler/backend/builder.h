@@ -98,13 +98,21 @@ struct Options {
   bool verify = true;         // replay the bundles symbolically against the source order (verify.h)
 };
 
+constexpr u32 kNoSource = ~u32{0};
+
+// Where an instruction comes from: the index of its emit() call (kNoSource: code of the back end) and, in a loop that
+// became straight code, which turn it is of how many.
+struct Origin {
+  u32 source = kNoSource;
+  u32 turn = 0, turns = 1;
+};
+
 struct PlacedBundle {
   u32 address = 0;
   isa::Bundle bundle;          // as encoded
-  std::vector<u32> source;     // per instruction of the bundle: index of emit() call, kNoSource for code of the back end
+  std::vector<Origin> origin;  // per instruction of the bundle
   u32 block = 0;               // index into CoreProgram::blocks
 };
-constexpr u32 kNoSource = ~u32{0};
 
 struct LoopStats {
   std::string name;
@@ -158,6 +166,8 @@ class Builder {
   // One of several opcodes that do the same with the same operands (other slot): the scheduler chooses.
   void emit_any(std::initializer_list<isa::Op> ops, std::initializer_list<Arg> args, Mem mem = {});
 
+  void emit_list(const std::vector<isa::Op>& ops, const std::vector<Arg>& args, Mem mem = {});
+
   // Shorthands that choose an opcode.
   void move_imm(VReg dst, i64 value);         // r, p, m, dn, dj, dc, s, control registers; 32 bit
   void move(VReg dst, VReg src);              // between scalar registers
@@ -172,7 +182,8 @@ class Builder {
   void jump_if_zero(VReg r, Label label);
   void done();  // halts the core
 
-  // Runs body `trip` times. The first form reads the trip count from an r register (which it leaves alone).
+  // Runs body `trip` times. The carry flag is unspecified at the start of the body and after the loop.
+  // The first form reads the trip count from an r register (which it leaves alone).
   void loop(VReg trip, const std::function<void()>& body, LoopOptions options = {});
   void loop(u32 trip, const std::function<void()>& body, LoopOptions options = {});
 

@@ -69,7 +69,7 @@ u32 widen(u32 mask, u32 bytes) {
 
 struct Draft {
   std::vector<isa::Instr> instrs;
-  std::vector<u32> source;
+  std::vector<Origin> origin;
   std::vector<const Inst*> from;
   u32 mask = 0;
   u32 bytes = 2;
@@ -101,7 +101,7 @@ class Encoder {
       if (inst.time < 0 || inst.time >= block.length) return fail(Code::kInternal, "block " + block.name + ": an instruction lies outside");
       Draft& draft = drafts_[base + static_cast<size_t>(inst.time)];
       draft.instrs.push_back(instr);
-      draft.source.push_back(inst.source);
+      draft.origin.push_back({inst.source, inst.turn, inst.turns});
       draft.from.push_back(&inst);
       draft.mask |= slot_bit(instr.op);
     }
@@ -172,41 +172,41 @@ class Encoder {
       PlacedBundle placed;
       placed.address = address_[d];
       placed.block = draft.block;
-      std::vector<std::pair<isa::Instr, u32>> all;
+      std::vector<std::pair<isa::Instr, Origin>> all;
       u32 rest = draft.mask;
       for (size_t i = 0; i < draft.instrs.size(); ++i) {
         isa::Instr instr = draft.instrs[i];
         const Inst& inst = *draft.from[i];
         if (inst.target >= 0) instr.operand[static_cast<size_t>(inst.target_operand)] = address_[start_[static_cast<size_t>(inst.target)]];
-        all.emplace_back(instr, draft.source[i]);
+        all.emplace_back(instr, draft.origin[i]);
         rest &= ~slot_bit(instr.op);
       }
       for (u32 slot = 0; slot < kSlots; ++slot) {
         if ((rest >> slot & 1) == 0) continue;
         isa::Instr nop;
         nop.op = slot_nop(slot);
-        all.emplace_back(nop, kNoSource);
+        all.emplace_back(nop, Origin());
       }
       TRY(encode_bundle(all, draft.bytes, placed));
     }
     return {};
   }
 
-  Result<void> encode_bundle(std::vector<std::pair<isa::Instr, u32>>& all, u32 bytes, PlacedBundle& placed) {
+  Result<void> encode_bundle(std::vector<std::pair<isa::Instr, Origin>>& all, u32 bytes, PlacedBundle& placed) {
     std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
       return slot_rank(isa::info(a.first.op).slot) < slot_rank(isa::info(b.first.op).slot);
     });
     isa::Bundle bundle;
-    for (const auto& [instr, source] : all) bundle.instr[bundle.count++] = instr;
+    for (const auto& [instr, origin] : all) bundle.instr[bundle.count++] = instr;
     TRY_ASSIGN(Bytes code, isa::encode(bundle));
     if (code.size() != bytes) return fail(Code::kInternal, "a bundle has " + std::to_string(code.size()) + " bytes, expected " + std::to_string(bytes));
     TRY_ASSIGN(placed.bundle, isa::decode(code));
     for (int i = 0; i < placed.bundle.count; ++i) {
-      u32 source = kNoSource;
+      Origin origin;
       for (const auto& [instr, from] : all) {
-        if (instr.op == placed.bundle.instr[static_cast<size_t>(i)].op) source = from;
+        if (instr.op == placed.bundle.instr[static_cast<size_t>(i)].op) origin = from;
       }
-      placed.source.push_back(source);
+      placed.origin.push_back(origin);
     }
     out_.code.insert(out_.code.end(), code.begin(), code.end());
     out_.bundles.push_back(std::move(placed));

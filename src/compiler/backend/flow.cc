@@ -300,7 +300,15 @@ class Webs {
 Result<void> split_variables(Function& fn) {
   TRY(Webs(fn).run());
   resolve_all(fn);
-  return {};
+  const std::vector<bool> live = live_in_cells(fn)[0];
+  std::string names;
+  for (const Variable& var : fn.vars) {
+    if (var.fixed != isa::Reg::kNone) continue;
+    const auto first = live.begin() + var.first_cell;
+    if (std::find(first, first + kind_atoms(var.kind), true) != first + kind_atoms(var.kind)) names += " " + var.name;
+  }
+  if (names.empty()) return {};
+  return fail(Code::kInvalidArgument, "read before it is written on some path:" + names);
 }
 
 }  // namespace tegula::compiler::backend

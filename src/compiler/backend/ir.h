@@ -48,6 +48,7 @@ struct Inst {
   std::array<Operand, isa::kMaxOperands> operand;
   Mem mem;
   u32 source = kNoSource;
+  u32 turn = 0, turns = 1;   // of a fully unrolled loop
   int target = -1;           // block whose address is the immediate operand `target_operand`
   int target_operand = -1;
 

@@ -27,8 +27,10 @@ Inst make(Function& fn, std::vector<Op> ops, const std::vector<Arg>& args) {
   return *inst;
 }
 
+bool carry_is_read(const Function& fn) { return fn.read_flags.contains(atoms_of(isa::Reg::srCarry)[0]); }
+
 Inst make_add(Function& fn, VReg dst, VReg src, int value) {
-  if (value >= -64 && value <= 63) return make(fn, {Op::ADD_add_r_ri, Op::ADD_NC_mv_add_ri}, {dst, src, value});
+  if (value >= -64 && value <= 63 && !carry_is_read(fn)) return make(fn, {Op::ADD_add_r_ri, Op::ADD_NC_mv_add_ri}, {dst, src, value});
   return make(fn, {Op::ADD_NC_mv_add_ri}, {dst, src, value});
 }
 
@@ -125,6 +127,7 @@ class Pipeliner {
     for (int ii = bound; ii <= limit; ++ii) {
       for (const BackEdge edge : {BackEdge::kJnz, BackEdge::kJnzd}) {
         if (loop_.options.back_edge != BackEdge::kAuto && loop_.options.back_edge != edge) continue;
+        if (edge == BackEdge::kJnzd && carry_is_read(fn_)) continue;  // it writes the carry in the midst of the body
         plan_ = Plan();
         if (!modulo_schedule(problem, ii, edge == BackEdge::kJnz ? jnz : jnzd, plan_.schedule)) continue;
         plan_.schedule.back_edge = edge;
@@ -443,7 +446,11 @@ class Pipeliner {
     find_locals();
     std::vector<Inst> insts;
     for (u32 n = 0; n < loop_.exact; ++n) {
-      const std::vector<Inst> one = fresh_body();
+      std::vector<Inst> one = fresh_body();
+      for (Inst& inst : one) {
+        inst.turn = n;
+        inst.turns = loop_.exact;
+      }
       insts.insert(insts.end(), one.begin(), one.end());
     }
     body().insts = std::move(insts);

@@ -51,7 +51,7 @@ class Allocator {
  public:
   explicit Allocator(const Function& fn) : fn_(fn), blocks_(fn.blocks.size()) {}
 
-  Result<Allocation> run() {
+  Allocation run() {
     owner_.assign(fn_.cells, ~u32{0});
     for (size_t v = 0; v < fn_.vars.size(); ++v) {
       if (fn_.vars[v].fixed != Reg::kNone) continue;
@@ -60,7 +60,6 @@ class Allocator {
     collect_events();
     inherit();
     liveness();
-    TRY(check_entry());
     interfere();
     return color();
   }
@@ -94,10 +93,12 @@ class Allocator {
     events.erase(std::unique(events.begin(), events.end()), events.end());
   }
 
-  std::vector<Event> spill(size_t from) const {
+  // Accesses of a block that happen after its end, in cycles of the next block; with those handed over to it by any
+  // (`certain`: by every) path.
+  std::vector<Event> spill(size_t from, bool certain) const {
     std::vector<Event> out;
     const int length = fn_.blocks[from].length;
-    for (const auto* list : {&blocks_[from].own, &blocks_[from].inherited}) {
+    for (const auto* list : {&blocks_[from].own, certain ? &blocks_[from].certain : &blocks_[from].inherited}) {
       for (const Event& event : *list) {
         if (event.cycle >= length) out.push_back({event.cycle - length, event.cell, event.write});
       }
@@ -111,7 +112,7 @@ class Allocator {
       for (BlockData& block : blocks_) {
         std::vector<Event> all;
         for (int pred : block.pred) {
-          const auto more = spill(static_cast<size_t>(pred));
+          const auto more = spill(static_cast<size_t>(pred), false);
           all.insert(all.end(), more.begin(), more.end());
         }
         unique(all);
@@ -120,16 +121,23 @@ class Allocator {
         changed = true;
       }
     }
-    for (size_t b = 0; b < blocks_.size(); ++b) {
-      for (const Event& event : blocks_[b].inherited) {
-        const bool everywhere = b != 0 && event.write && std::all_of(blocks_[b].pred.begin(), blocks_[b].pred.end(), [&](int pred) {
-          const auto spilled = spill(static_cast<size_t>(pred));
-          return std::find(spilled.begin(), spilled.end(), event) != spilled.end();
-        });
-        if (everywhere) blocks_[b].certain.push_back(event);
-      }
-      make_scan(b);
+    for (BlockData& block : blocks_) {
+      block.certain = block.inherited;
+      std::erase_if(block.certain, [](const Event& event) { return !event.write; });
     }
+    blocks_[0].certain.clear();
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (BlockData& block : blocks_) {
+        const size_t before = block.certain.size();
+        for (int pred : block.pred) {
+          const auto spilled = spill(static_cast<size_t>(pred), true);
+          std::erase_if(block.certain, [&](const Event& event) { return std::find(spilled.begin(), spilled.end(), event) == spilled.end(); });
+        }
+        changed = changed || block.certain.size() != before;
+      }
+    }
+    for (size_t b = 0; b < blocks_.size(); ++b) make_scan(b);
   }
 
   void make_scan(size_t b) {
@@ -151,7 +159,7 @@ class Allocator {
   // Cells whose value at the end of `from` is needed by `to`: not those that a write in flight replaces before their first read.
   Bits live_on_edge(size_t from, size_t to) const {
     Bits live = blocks_[to].live;
-    for (const Event& write : spill(from)) {
+    for (const Event& write : spill(from, true)) {
       if (!write.write || !live.test(write.cell)) continue;
       const bool needed = std::any_of(blocks_[to].scan.begin(), blocks_[to].scan.end(), [&](const Event& event) {
         return event.cell == write.cell && !event.write && event.cycle < write.cycle;
@@ -184,18 +192,6 @@ class Allocator {
     }
   }
 
-  Result<void> check_entry() const {
-    std::string names;
-    blocks_[0].live.each([&](u32 cell) {
-      if (owner_[cell] == ~u32{0}) return;
-      const std::string& name = fn_.vars[owner_[cell]].name;
-      if (names.find(" " + name + ",") == names.npos) names += " " + name + ",";
-    });
-    if (names.empty()) return {};
-    names.pop_back();
-    return fail(Code::kInvalidArgument, "read before it is written on some path:" + names);
-  }
-
   void conflict(u32 a, u32 b) {
     const u32 x = owner_[a], y = owner_[b];
     if (x == y) return;
@@ -224,27 +220,24 @@ class Allocator {
     }
   }
 
+  // Backwards through a block: whatever is written conflicts with what is live and with what else is written in its cycle.
   void scan_conflicts(const std::vector<Event>& events, Bits& live) {
     std::sort(possible_.begin(), possible_.end(), [](const Event& a, const Event& b) { return a.cycle > b.cycle; });
-    size_t p = 0;
-    for (size_t i = 0; i < events.size();) {
-      const int cycle = events[i].cycle;
-      for (; p < possible_.size() && possible_[p].cycle > cycle; ++p) against_live(possible_[p].cell, live);
+    size_t i = 0, p = 0;
+    while (i < events.size() || p < possible_.size()) {
+      const int cycle = std::max(i < events.size() ? events[i].cycle : -1, p < possible_.size() ? possible_[p].cycle : -1);
       for (; i < events.size() && events[i].cycle == cycle && !events[i].write; ++i) live.set(events[i].cell);
+      std::vector<u32> written;
       const size_t first = i;
-      for (; i < events.size() && events[i].cycle == cycle; ++i) against_live(events[i].cell, live);
-      for (size_t a = first; a < i; ++a) {
-        for (size_t b = a + 1; b < i; ++b) conflict(events[a].cell, events[b].cell);
-        for (size_t q = p; q < possible_.size() && possible_[q].cycle == cycle; ++q) conflict(events[a].cell, possible_[q].cell);
+      for (; i < events.size() && events[i].cycle == cycle; ++i) written.push_back(events[i].cell);
+      const size_t last = i;
+      for (; p < possible_.size() && possible_[p].cycle == cycle; ++p) written.push_back(possible_[p].cell);
+      for (size_t a = 0; a < written.size(); ++a) {
+        live.each([&](u32 other) { conflict(written[a], other); });
+        for (size_t b = a + 1; b < written.size(); ++b) conflict(written[a], written[b]);
       }
-      for (; p < possible_.size() && possible_[p].cycle == cycle; ++p) against_live(possible_[p].cell, live);
-      for (size_t a = first; a < i; ++a) live.reset(events[a].cell);
+      for (size_t a = first; a < last; ++a) live.reset(events[a].cell);
     }
-    for (; p < possible_.size(); ++p) against_live(possible_[p].cell, live);
-  }
-
-  void against_live(u32 cell, const Bits& live) {
-    live.each([&](u32 other) { conflict(cell, other); });
   }
 
   // ------------------------------------------------------------------ coloring
@@ -327,7 +320,7 @@ class Allocator {
   }
 
   // Smallest-last order within each size; a variable that finds no register moves to the front, and again.
-  Result<Allocation> color() {
+  Allocation color() {
     const auto choice = candidates();
     collect_hints();
     std::vector<u32> order;
@@ -391,6 +384,6 @@ class Allocator {
 
 }  // namespace
 
-Result<Allocation> allocate_registers(const Function& fn) { return Allocator(fn).run(); }
+Allocation allocate_registers(const Function& fn) { return Allocator(fn).run(); }
 
 }  // namespace tegula::compiler::backend

@@ -56,7 +56,7 @@ Result<void> schedule_blocks(Function& fn, const ScheduleOptions& options);
 
 // Turns labels into blocks, finds successors, drops what cannot be reached.
 Result<void> finish_control_flow(Function& fn);
-// Splits variables into independent ones where values do not meet.
+// Splits variables into independent ones where values do not meet. Error: a variable is read before it is written.
 Result<void> split_variables(Function& fn);
 void resolve_all(Function& fn);
 // Cells live at the start of each block, by program order (only valid before scheduling).
@@ -74,7 +74,7 @@ struct Allocation {
   std::vector<isa::Reg> regs;
   std::optional<AllocationFailure> failure;
 };
-Result<Allocation> allocate_registers(const Function& fn);
+Allocation allocate_registers(const Function& fn);
 
 // Packs, aligns and encodes.
 Result<CoreProgram> encode_program(Function& fn, const std::vector<isa::Reg>& regs, const Options& options);

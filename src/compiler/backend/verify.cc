@@ -19,8 +19,12 @@ using Tag = u64;
 constexpr int kSeeds = 3;
 constexpr size_t kSourceSteps = 12000;
 constexpr Tag kInitial = Tag{1} << 63;
+constexpr u32 kOwnCode = 0x400000;  // source numbers from here on: loop counters, which exist in other forms in the bundles
 
 Tag make_tag(u32 source, u32 count, size_t result) { return (Tag{source} + 1) << 36 | Tag{count} << 8 | (result & 0xFF); }
+
+// The carry that loop control leaves behind is nobody's business.
+bool is_own(Tag tag) { return (tag & kInitial) == 0 && (tag >> 36) >= kOwnCode; }
 
 u64 mix(u64 x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -193,7 +197,7 @@ class SourceRun {
     if (inst.effect == Effect::kLock && inst.release) ++releases_;
     if (inst.load) order_.load(inst.mem);
     if (inst.store) order_.store(inst.mem);
-    const u32 id = own ? static_cast<u32>(0x400000 + block * 0x400 + static_cast<int>(index & 0x3FF)) : inst.source;
+    const u32 id = own ? static_cast<u32>(static_cast<int>(kOwnCode) + block * 0x400 + static_cast<int>(index & 0x3FF)) : inst.source;
     const u32 count = own ? own_count_++ : static_cast<u32>(records[inst.source].size());
     size_t result = 0;
     const auto value = evaluate(inst.ops[0], values, immediate_of(inst));
@@ -202,6 +206,10 @@ class SourceRun {
       const Tag tag = make_tag(id, count, result++);
       cells_[access.cell] = tag;
       if (value && result == 1) known[tag] = *value;
+    }
+    if (own || inst.ops.size() > 1) {
+      // Loop control may leave any carry behind, and so may an instruction with alternatives (add, add.nc).
+      for (u16 atom : atoms_of(isa::Reg::srCarry)) cells_[atom] = make_tag(kOwnCode, count, result);
     }
     if (own) return;
     records[inst.source].push_back(std::move(record));
@@ -222,6 +230,7 @@ class SourceRun {
 // A decoded instruction with its accesses, and what the source says about it.
 struct Step {
   Inst inst;
+  mutable u32 runs = 0;
   bool check_memory = false;  // order against accesses that may overlap
 };
 
@@ -335,17 +344,17 @@ class BundleRun {
     const Op op = step.inst.ops[0];
     bool taken = true;
     u32 address = static_cast<u32>(immediate_of(step.inst));
+    std::vector<Tag> inputs;
     if (op != Op::J_lng) {
-      const Access* cond = nullptr;
       for (const Access& access : step.inst.access) {
-        if (!access.def && cond == nullptr) cond = &access;
+        if (!access.def) inputs.push_back(read(access));
       }
-      const auto value = source_.known.find(read(*cond));
+      const auto value = source_.known.find(inputs[0]);
       if (value == source_.known.end()) return mismatch(bundle, "a branch depends on a value that the source never tested");
       taken = (value->second == 0) == (op == Op::JZ);
     }
     if (op == Op::JNZD) {
-      const auto pointer = source_.known.find(read(step.inst.access.back()));
+      const auto pointer = source_.known.find(inputs.back());
       if (pointer == source_.known.end()) return mismatch(bundle, "jnzd to an unknown address");
       address = pointer->second;
     }
@@ -385,7 +394,8 @@ class BundleRun {
 
   Result<void> issue_source(const Step& step, size_t bundle) {
     const u32 source = step.inst.source;
-    const u32 count = counts_[source]++;
+    // Turns of an unrolled loop may change places, everything else runs in the order of the source.
+    const u32 count = step.inst.turns > 1 ? step.runs++ * step.inst.turns + step.inst.turn : counts_[source]++;
     size_t result = 0, input = 0;
     for (const Access& access : step.inst.access) {
       if (access.def) writes_[cycle_ + access.cycle].push_back({access.cell, make_tag(source, count, result++), access.bypass, bundle});
@@ -417,7 +427,7 @@ class BundleRun {
       if (s.count >= records.size()) continue;
       const std::vector<Tag>& inputs = records[s.count].inputs;
       const Tag found = read(*s.access);
-      if (inputs.size() > s.input && inputs[s.input] == found) continue;
+      if (inputs.size() > s.input && (inputs[s.input] == found || is_own(inputs[s.input]))) continue;
       return mismatch(s.bundle, name(*s.step) + ", run " + std::to_string(s.count) + ": input " + std::to_string(s.input) + " is " +
                                     describe(found) + ", expected " + (inputs.size() > s.input ? describe(inputs[s.input]) : "nothing"));
     }
@@ -477,7 +487,7 @@ SourceFacts facts_of(const Function& source) {
     for (const Inst& inst : block.insts) {
       if (inst.source == kNoSource) continue;
       facts.mem[inst.source] = inst.mem;
-      if (disjoint && inst.mem.tag != 0) facts.ordered[inst.source] = false;
+      if (disjoint) facts.ordered[inst.source] = false;
     }
   }
   return facts;
@@ -501,7 +511,10 @@ Result<Code> decode_steps(const Function& source, const CoreProgram& program) {
         else step.inst.operand[o] = {false, {}, instr.operand[o]};
       }
       TRY(resolve(code.regs, step.inst));
-      step.inst.source = placed.source[static_cast<size_t>(i)];
+      const Origin& origin = placed.origin[static_cast<size_t>(i)];
+      step.inst.source = origin.source;
+      step.inst.turn = origin.turn;
+      step.inst.turns = origin.turns;
       if (step.inst.source != kNoSource) {
         step.inst.mem = facts.mem[step.inst.source];
         step.check_memory = facts.ordered[step.inst.source];
@@ -518,6 +531,9 @@ Result<Code> decode_steps(const Function& source, const CoreProgram& program) {
 Result<void> verify_program(const Function& source, const CoreProgram& program) {
   TRY_ASSIGN(Code code, decode_steps(source, program));
   for (u64 seed = 0; seed < kSeeds; ++seed) {
+    for (auto& bundle : code.bundles) {
+      for (Step& step : bundle) step.runs = 0;
+    }
     SourceRun run(source, mix(seed + 1));
     run.run();
     TRY(BundleRun(code, program, run).run());
