@@ -37,7 +37,18 @@ void f32_from_bf16(std::span<const u16> in, float* out) {
 }
 
 void bf16_from_f32(std::span<const float> in, u16* out, Rounding mode) {
-  for (size_t i = 0; i < in.size(); ++i) out[i] = bf16_from_f32(in[i], mode);
+  if (mode != Rounding::kConvEven) {
+    for (size_t i = 0; i < in.size(); ++i) out[i] = bf16_from_f32(in[i], mode);
+    return;
+  }
+  // Without branches, so that the compiler uses vectors.
+  for (size_t i = 0; i < in.size(); ++i) {
+    const u32 bits = std::bit_cast<u32>(in[i]);
+    const u32 upper = bits >> 16;
+    const u32 rounded = (bits + 0x7FFF + (upper & 1)) >> 16;
+    const u32 nan = upper | static_cast<u32>((upper & 0x7F) == 0);
+    out[i] = static_cast<u16>((bits & 0x7FFFFFFFu) > 0x7F800000u ? nan : rounded);
+  }
 }
 
 void f32_from_f16(std::span<const u16> in, float* out) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <vector>
 
 namespace tegula::num {
 namespace {
@@ -41,6 +42,18 @@ TEST(Bf16, SpecialValues) {
   EXPECT_EQ(bf16_from_f32(std::numeric_limits<float>::max(), Rounding::kFloor), 0x7F7F);
   EXPECT_EQ(bf16_from_f32(std::bit_cast<float>(0x7F800001u)), 0x7F81);
   EXPECT_EQ(bf16_from_f32(-0.0f), 0x8000);
+}
+
+TEST(Bf16, RowsEqualSingleValues) {
+  std::mt19937 random(2);
+  std::vector<float> row(50000);
+  for (float& x : row) x = std::bit_cast<float>(static_cast<u32>(random()));
+  row[0] = std::bit_cast<float>(0xFF800001u), row[1] = INFINITY, row[2] = std::bit_cast<float>(0x3F808000u);
+  std::vector<u16> out(row.size());
+  for (Rounding mode : {Rounding::kConvEven, Rounding::kFloor}) {
+    bf16_from_f32(row, out.data(), mode);
+    for (size_t i = 0; i < row.size(); ++i) ASSERT_EQ(out[i], bf16_from_f32(row[i], mode)) << i;
+  }
 }
 
 TEST(F16, KnownValues) {
