@@ -1,5 +1,5 @@
-// File tests of the back end: tests/filetests/*.txt hold a program in text form, a line "---", and the statistics and the
-// listing expected for it. TEGULA_UPDATE=1 rewrites the expectations.
+// File tests of the back end: tests/filetests/*.txt hold a program in text form, a line "---", and the
+// statistics and the listing expected for it. TEGULA_UPDATE=1 rewrites the expectations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,9 @@
 namespace tegula::compiler {
 namespace {
 
-std::filesystem::path folder() { return std::filesystem::path(TEGULA_SOURCE_DIR) / "tests" / "filetests"; }
+std::filesystem::path folder() {
+  return std::filesystem::path(TEGULA_SOURCE_DIR) / "tests" / "filetests";
+}
 
 std::vector<std::string> files() {
   std::vector<std::string> out;
@@ -41,8 +43,9 @@ std::string report(const CoreProgram& program) {
       out << "plain, " << loop.ii << " bundles\n";
       continue;
     }
-    out << "ii " << loop.ii << " (resources " << loop.min_ii << "), " << loop.stages << " stages, unroll " << loop.unroll << ", peeled "
-        << loop.peeled << (loop.guarded ? ", guarded" : "") << (loop.back_edge == BackEdge::kJnz ? ", jnz" : ", jnzd") << "\n";
+    out << "ii " << loop.ii << " (resources " << loop.min_ii << "), " << loop.stages << " stages, unroll "
+        << loop.unroll << ", peeled " << loop.peeled << (loop.guarded ? ", guarded" : "")
+        << (loop.back_edge == BackEdge::kJnz ? ", jnz" : ", jnzd") << "\n";
   }
   return out.str() + program.listing;
 }
@@ -73,7 +76,8 @@ TEST_P(BackendFile, ListingAsExpected) {
   EXPECT_EQ(text.substr(cut + 4), found);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, BackendFile, testing::ValuesIn(files()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Files, BackendFile, testing::ValuesIn(files()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tegula::compiler

@@ -113,7 +113,8 @@ class Parser {
     while (digits > dot && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
     const auto kind = kind_of(text.substr(dot + 1, digits - dot - 1));
     if (!kind) wrong("no part " + text);
-    return sub(it->second, kind.value_or(RegKind::kR), static_cast<int>(number(text.substr(digits)).value_or(0)));
+    return sub(it->second, kind.value_or(RegKind::kR),
+               static_cast<int>(number(text.substr(digits)).value_or(0)));
   }
 
   Label label(const std::string& name) {
@@ -127,18 +128,27 @@ class Parser {
       const size_t eq = w[i].find('=');
       const std::string key = w[i].substr(0, eq), value = eq == w[i].npos ? "" : w[i].substr(eq + 1);
       const auto n = static_cast<u32>(number(value).value_or(0));
-      if (key == "multiple") options.trip_multiple_of = n;
-      else if (key == "min") options.min_trip = n;
-      else if (key == "modulo") options.modulo = n != 0;
-      else if (key == "disjoint") options.disjoint_iterations = n != 0;
-      else if (key == "edge") options.back_edge = value == "jnz" ? BackEdge::kJnz : BackEdge::kJnzd;
-      else if (key == "name") options.name = value;
-      else wrong("no loop option " + key);
+      if (key == "multiple")
+        options.trip_multiple_of = n;
+      else if (key == "min")
+        options.min_trip = n;
+      else if (key == "modulo")
+        options.modulo = n != 0;
+      else if (key == "disjoint")
+        options.disjoint_iterations = n != 0;
+      else if (key == "edge")
+        options.back_edge = value == "jnz" ? BackEdge::kJnz : BackEdge::kJnzd;
+      else if (key == "name")
+        options.name = value;
+      else
+        wrong("no loop option " + key);
     }
     if (w.back() != "{") wrong("loop has to end in {");
     const auto body = [&] { block(true); };
-    if (const auto count = number(w.at(1))) b_.loop(static_cast<u32>(*count), body, options);
-    else b_.loop(reg(w.at(1)), body, options);
+    if (const auto count = number(w.at(1)))
+      b_.loop(static_cast<u32>(*count), body, options);
+    else
+      b_.loop(reg(w.at(1)), body, options);
   }
 
   void instruction(const std::vector<std::string>& w) {
@@ -173,6 +183,8 @@ class Parser {
 
 }  // namespace
 
-Result<Builder> parse_backend_text(std::string_view text) { return Parser(text).run(); }
+Result<Builder> parse_backend_text(std::string_view text) {
+  return Parser(text).run();
+}
 
 }  // namespace tegula::compiler

@@ -1,5 +1,6 @@
-// From builder to bytes: control flow, variables, pipelining, scheduling, registers, encoding, check. When registers run
-// out, the program is scheduled again with less freedom: straight code closer to the source order, loops with a larger ii.
+// From builder to bytes: control flow, variables, pipelining, scheduling, registers, encoding, check. When
+// registers run out, the program is scheduled again with less freedom: straight code closer to the source
+// order, loops with a larger ii.
 #include <algorithm>
 
 #include "compiler/backend/schedule.h"
@@ -25,14 +26,17 @@ void drop_dead_control(Function& fn) {
       for (size_t i = block.insts.size(); i-- > 0;) {
         Inst& inst = block.insts[i];
         const bool pure = inst.source == kNoSource && inst.effect == Effect::kNone && !inst.store;
-        const bool used = std::any_of(inst.access.begin(), inst.access.end(), [&](const Access& a) { return a.def && live[a.cell]; });
+        const bool used = std::any_of(inst.access.begin(), inst.access.end(),
+                                      [&](const Access& a) { return a.def && live[a.cell]; });
         if (pure && !used) {
           block.insts.erase(block.insts.begin() + static_cast<std::ptrdiff_t>(i));
           changed = true;
           continue;
         }
-        for (const Access& a : inst.access) if (a.def) live[a.cell] = false;
-        for (const Access& a : inst.access) if (!a.def) live[a.cell] = true;
+        for (const Access& a : inst.access)
+          if (a.def) live[a.cell] = false;
+        for (const Access& a : inst.access)
+          if (!a.def) live[a.cell] = true;
       }
     }
   }
@@ -48,7 +52,8 @@ Result<CoreProgram> compile_once(Function fn, const ScheduleOptions& schedule, c
   TRY(schedule_blocks(fn, schedule));
   for (LoopStats& stats : fn.stats) {
     for (const Block& block : fn.blocks) {
-      if (!stats.pipelined && block.loop >= 0 && fn.loops[static_cast<size_t>(block.loop)].options.name == stats.name) {
+      if (!stats.pipelined && block.loop >= 0 &&
+          fn.loops[static_cast<size_t>(block.loop)].options.name == stats.name) {
         stats.ii = static_cast<u32>(block.length);
       }
     }

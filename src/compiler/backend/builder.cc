@@ -14,8 +14,8 @@ using backend::LoopInfo;
 using isa::Op;
 
 const char* kind_name(RegKind kind) {
-  static constexpr const char* kNames[] = {"r", "l", "p",  "m",  "dn", "dj", "dc", "d", "d3", "s",    "w",
-                                           "x", "y", "e", "ex", "ey", "bm", "cm", "dm", "q", "qx", "fixed"};
+  static constexpr const char* kNames[] = {"r", "l", "p", "m",  "dn", "dj", "dc", "d",  "d3", "s",  "w",
+                                           "x", "y", "e", "ex", "ey", "bm", "cm", "dm", "q",  "qx", "fixed"};
   static_assert(std::size(kNames) == static_cast<size_t>(RegKind::kFixed) + 1);
   return kNames[static_cast<size_t>(kind)];
 }
@@ -24,23 +24,23 @@ namespace {
 
 struct PartRule {
   RegKind whole, part;
-  u16 mask;      // of part 0
-  u8 step;       // shift of the mask from one part to the next
+  u16 mask;  // of part 0
+  u8 step;   // shift of the mask from one part to the next
   u8 count;
 };
 
-// Atoms in order: l {low, high}; d {m, dn, dj, dc}; x {wl, wh}; y {x, x}; ex {wl, wh, el, eh}; ey {ex, ex}; qx {wl, wh, ql, qh};
-// dm {bmll, bmlh, bmhl, bmhh}.
+// Atoms in order: l {low, high}; d {m, dn, dj, dc}; x {wl, wh}; y {x, x}; ex {wl, wh, el, eh}; ey {ex, ex};
+// qx {wl, wh, ql, qh}; dm {bmll, bmlh, bmhl, bmhh}.
 constexpr PartRule kParts[] = {
-    {RegKind::kL, RegKind::kR, 1, 1, 2},       {RegKind::kD, RegKind::kM, 1, 0, 1},
-    {RegKind::kD, RegKind::kDn, 2, 0, 1},      {RegKind::kD, RegKind::kDj, 4, 0, 1},
-    {RegKind::kD, RegKind::kDc, 8, 0, 1},      {RegKind::kD3, RegKind::kD, 15, 4, 2},
-    {RegKind::kX, RegKind::kW, 1, 1, 2},       {RegKind::kY, RegKind::kX, 3, 2, 2},
-    {RegKind::kY, RegKind::kW, 1, 1, 4},       {RegKind::kEx, RegKind::kX, 3, 0, 1},
-    {RegKind::kEx, RegKind::kW, 1, 1, 2},      {RegKind::kEx, RegKind::kE, 4, 1, 2},
-    {RegKind::kEy, RegKind::kEx, 15, 4, 2},    {RegKind::kEy, RegKind::kX, 3, 4, 2},
-    {RegKind::kQx, RegKind::kX, 3, 0, 1},      {RegKind::kQx, RegKind::kQ, 12, 0, 1},
-    {RegKind::kDm, RegKind::kBm, 1, 1, 4},     {RegKind::kDm, RegKind::kCm, 3, 2, 2},
+    {RegKind::kL, RegKind::kR, 1, 1, 2},    {RegKind::kD, RegKind::kM, 1, 0, 1},
+    {RegKind::kD, RegKind::kDn, 2, 0, 1},   {RegKind::kD, RegKind::kDj, 4, 0, 1},
+    {RegKind::kD, RegKind::kDc, 8, 0, 1},   {RegKind::kD3, RegKind::kD, 15, 4, 2},
+    {RegKind::kX, RegKind::kW, 1, 1, 2},    {RegKind::kY, RegKind::kX, 3, 2, 2},
+    {RegKind::kY, RegKind::kW, 1, 1, 4},    {RegKind::kEx, RegKind::kX, 3, 0, 1},
+    {RegKind::kEx, RegKind::kW, 1, 1, 2},   {RegKind::kEx, RegKind::kE, 4, 1, 2},
+    {RegKind::kEy, RegKind::kEx, 15, 4, 2}, {RegKind::kEy, RegKind::kX, 3, 4, 2},
+    {RegKind::kQx, RegKind::kX, 3, 0, 1},   {RegKind::kQx, RegKind::kQ, 12, 0, 1},
+    {RegKind::kDm, RegKind::kBm, 1, 1, 4},  {RegKind::kDm, RegKind::kCm, 3, 2, 2},
     {RegKind::kCm, RegKind::kBm, 1, 1, 2},
 };
 
@@ -70,27 +70,38 @@ Builder::Builder(Builder&&) noexcept = default;
 Builder& Builder::operator=(Builder&&) noexcept = default;
 
 VReg Builder::vreg(RegKind kind, std::string name) {
-  if (kind == RegKind::kFixed) fn_->set_error(Code::kInvalidArgument, "vreg: use fixed() for a named register");
+  if (kind == RegKind::kFixed)
+    fn_->set_error(Code::kInvalidArgument, "vreg: use fixed() for a named register");
   return fn_->new_var(kind, std::move(name));
 }
 
-VReg Builder::fixed(isa::Reg reg) { return fn_->fixed_var(reg); }
+VReg Builder::fixed(isa::Reg reg) {
+  return fn_->fixed_var(reg);
+}
 
-u32 Builder::emitted() const { return fn_->sources; }
+u32 Builder::emitted() const {
+  return fn_->sources;
+}
 
-void Builder::emit(Op op, std::initializer_list<Arg> args, Mem mem) { emit_any({op}, args, mem); }
+void Builder::emit(Op op, std::initializer_list<Arg> args, Mem mem) {
+  emit_any({op}, args, mem);
+}
 
-void Builder::emit_any(std::initializer_list<Op> ops, std::initializer_list<Arg> args, Mem mem) { emit_list(ops, args, mem); }
+void Builder::emit_any(std::initializer_list<Op> ops, std::initializer_list<Arg> args, Mem mem) {
+  emit_list(ops, args, mem);
+}
 
 void Builder::emit_list(const std::vector<Op>& ops, const std::vector<Arg>& args, Mem mem) {
   if (ops.empty() || isa::info(ops[0]).delay) {
-    fn_->set_error(Code::kInvalidArgument, "instruction " + std::to_string(fn_->sources) +
-                                               ": branches are made by jump, jump_if_zero, jump_if_nonzero and loop");
+    fn_->set_error(Code::kInvalidArgument,
+                   "instruction " + std::to_string(fn_->sources) +
+                       ": branches are made by jump, jump_if_zero, jump_if_nonzero and loop");
     return;
   }
   auto inst = backend::make_inst(*fn_, ops, args, mem);
   if (!inst.ok()) {
-    fn_->set_error(inst.error().code, "instruction " + std::to_string(fn_->sources) + ": " + inst.error().message);
+    fn_->set_error(inst.error().code,
+                   "instruction " + std::to_string(fn_->sources) + ": " + inst.error().message);
     ++fn_->sources;
     return;
   }
@@ -102,11 +113,14 @@ void Builder::move_imm(VReg dst, i64 value) {
   const bool small = value >= -1024 && value <= 1023;
   if (!small) return emit(Op::MOVXM, {dst, value > 0x7FFFFFFF ? value - (i64{1} << 32) : value});
   if (dst.kind == RegKind::kFixed) return emit(Op::MOV_alu_mv_mv_mv_cg, {dst, value});
-  if (dst.kind == RegKind::kR) return emit_any({Op::MOVX_alu_cg, Op::MOVA, Op::MOV_alu_mv_mv_mv_cg}, {dst, value});
+  if (dst.kind == RegKind::kR)
+    return emit_any({Op::MOVX_alu_cg, Op::MOVA, Op::MOV_alu_mv_mv_mv_cg}, {dst, value});
   emit_any({Op::MOVA, Op::MOV_alu_mv_mv_mv_cg}, {dst, value});
 }
 
-void Builder::move(VReg dst, VReg src) { emit(Op::MOV_alu_mv_mv_mv_scl, {dst, src}); }
+void Builder::move(VReg dst, VReg src) {
+  emit(Op::MOV_alu_mv_mv_mv_scl, {dst, src});
+}
 
 void Builder::add_imm(VReg dst, VReg src, i64 value) {
   if (value >= -64 && value <= 63 && dst.kind == RegKind::kR) {
@@ -115,14 +129,19 @@ void Builder::add_imm(VReg dst, VReg src, i64 value) {
   emit(Op::ADD_NC_mv_add_ri, {dst, src, value});
 }
 
-void Builder::acquire(int lock, VReg amount) { emit(Op::ACQ_mLockId_imm, {lock, amount}); }
-void Builder::release(int lock, VReg amount) { emit(Op::REL_mLockId_imm, {lock, amount}); }
+void Builder::acquire(int lock, VReg amount) {
+  emit(Op::ACQ_mLockId_imm, {lock, amount});
+}
+void Builder::release(int lock, VReg amount) {
+  emit(Op::REL_mLockId_imm, {lock, amount});
+}
 
 // ---------------------------------------------------------------- control flow
 
 Label Builder::label(std::string name) {
   fn_->label_block.push_back(-1);
-  fn_->label_name.push_back(name.empty() ? "L" + std::to_string(fn_->label_block.size() - 1) : std::move(name));
+  fn_->label_name.push_back(name.empty() ? "L" + std::to_string(fn_->label_block.size() - 1)
+                                         : std::move(name));
   return {static_cast<u32>(fn_->label_block.size() - 1)};
 }
 
@@ -142,7 +161,8 @@ namespace {
 void branch(backend::Function& fn, Op op, const std::vector<Arg>& args, Label label, bool falls_through) {
   auto inst = backend::make_inst(fn, {op}, args, {});
   if (!inst.ok()) return fn.set_error(inst.error().code, inst.error().message);
-  if (label.id >= fn.label_block.size()) return fn.set_error(Code::kInvalidArgument, "branch to an unknown label");
+  if (label.id >= fn.label_block.size())
+    return fn.set_error(Code::kInvalidArgument, "branch to an unknown label");
   inst->target = static_cast<int>(label.id);
   inst->target_operand = static_cast<int>(inst->info().operands.size()) - 1;
   fn.now().insts.push_back(std::move(*inst));
@@ -152,9 +172,15 @@ void branch(backend::Function& fn, Op op, const std::vector<Arg>& args, Label la
 
 }  // namespace
 
-void Builder::jump(Label label) { branch(*fn_, Op::J_lng, {0}, label, false); }
-void Builder::jump_if_nonzero(VReg r, Label label) { branch(*fn_, Op::JNZ, {r, 0}, label, true); }
-void Builder::jump_if_zero(VReg r, Label label) { branch(*fn_, Op::JZ, {r, 0}, label, true); }
+void Builder::jump(Label label) {
+  branch(*fn_, Op::J_lng, {0}, label, false);
+}
+void Builder::jump_if_nonzero(VReg r, Label label) {
+  branch(*fn_, Op::JNZ, {r, 0}, label, true);
+}
+void Builder::jump_if_zero(VReg r, Label label) {
+  branch(*fn_, Op::JZ, {r, 0}, label, true);
+}
 
 void Builder::done() {
   emit(Op::DONE, {});
@@ -176,8 +202,8 @@ void Builder::loop(u32 trip, const std::function<void()>& body, LoopOptions opti
   loop_impl(count, trip, body, std::move(options));
 }
 
-// The loop is recorded in its plain form: preheader {counter = trip}, body .. latch {counter -= 1; jnz counter, body},
-// exit. A body of one block is what the modulo scheduler may replace.
+// The loop is recorded in its plain form: preheader {counter = trip}, body .. latch {counter -= 1; jnz
+// counter, body}, exit. A body of one block is what the modulo scheduler may replace.
 void Builder::loop_impl(VReg trip, u32 exact, const std::function<void()>& body, LoopOptions options) {
   const size_t index = fn_->loops.size();
   if (options.name.empty()) options.name = "loop" + std::to_string(index);

@@ -1,10 +1,10 @@
-// Builder: how a kernel writes AIE2P core code with virtual registers. assemble_program() then schedules (list scheduling
-// for straight code, modulo scheduling for loops), allocates registers and packs bundles.
+// Builder: how a kernel writes AIE2P core code with virtual registers. assemble_program() then schedules
+// (list scheduling for straight code, modulo scheduling for loops), allocates registers and packs bundles.
 //
-// Virtual registers are variables: they may be written several times. An instruction is given by its record name
-// (isa::Op) and the operands that have a field of their own in its encoding, outs first, in table order. Left out are
-// operands implied by the opcode (r16 of a compare), tied to another operand (ptr_out) or derived from one (the lf0 and
-// r24 of a pop follow from p0, which has to be fixed(isa::Reg::p0)).
+// Virtual registers are variables: they may be written several times. An instruction is given by its record
+// name (isa::Op) and the operands that have a field of their own in its encoding, outs first, in table order.
+// Left out are operands implied by the opcode (r16 of a compare), tied to another operand (ptr_out) or
+// derived from one (the lf0 and r24 of a pop follow from p0, which has to be fixed(isa::Reg::p0)).
 //
 // Mistakes (wrong operand count, register of the wrong kind) are recorded and returned by assemble_program.
 #pragma once
@@ -22,41 +22,43 @@
 namespace tegula::compiler {
 
 enum class RegKind : u8 {
-  kR,   // 32 bit, r0..r31
-  kL,   // pair of r
-  kP,   // pointer
-  kM,   // m, dn, dj, dc: parts of a 2D address generator
+  kR,  // 32 bit, r0..r31
+  kL,  // pair of r
+  kP,  // pointer
+  kM,  // m, dn, dj, dc: parts of a 2D address generator
   kDn,
   kDj,
   kDc,
-  kD,   // 2D address generator {m, dn, dj, dc}
-  kD3,  // 3D address generator {d_k, d_k+4}
-  kS,   // shift amount
-  kW,   // 256 bit, either half of an x
-  kX,   // 512 bit
-  kY,   // 1024 bit, pair of x
-  kE,   // 32 bit of exponents, either half of an e
-  kEx,  // 576 bit: x and its exponents
-  kEy,  // pair of ex
-  kBm,  // 512 bit, any quarter of a dm
-  kCm,  // 1024 bit, either half of a dm
-  kDm,  // 2048 bit
-  kQ,   // sparsity mask
-  kQx,  // 640 bit: x and its mask
+  kD,      // 2D address generator {m, dn, dj, dc}
+  kD3,     // 3D address generator {d_k, d_k+4}
+  kS,      // shift amount
+  kW,      // 256 bit, either half of an x
+  kX,      // 512 bit
+  kY,      // 1024 bit, pair of x
+  kE,      // 32 bit of exponents, either half of an e
+  kEx,     // 576 bit: x and its exponents
+  kEy,     // pair of ex
+  kBm,     // 512 bit, any quarter of a dm
+  kCm,     // 1024 bit, either half of a dm
+  kDm,     // 2048 bit
+  kQ,      // sparsity mask
+  kQx,     // 640 bit: x and its mask
   kFixed,  // a named register
 };
 const char* kind_name(RegKind kind);
 
-// A virtual register or a part of one. Bit i of mask: the i-th atom (smallest addressable part) belongs to it.
+// A virtual register or a part of one. Bit i of mask: the i-th atom (smallest addressable part) belongs to
+// it.
 struct VReg {
   u32 var = ~u32{0};
   u16 mask = 0;
   RegKind kind = RegKind::kFixed;
 };
 
-// Part `index` of a virtual register: kR of kL (2), kM/kDn/kDj/kDc of kD, kD of kD3 (2), kW of kX (2), kY (4), kEx (2),
-// kEy (4), kX of kY (2), kEx (1), kEy (2), kQx (1), kE of kEx (2), kEy (4), kEx of kEy (2), kQ of kQx (1), kBm of kDm (4), kCm (2),
-// kCm of kDm (2). Any other request gives an empty part, which emit() rejects.
+// Part `index` of a virtual register: kR of kL (2), kM/kDn/kDj/kDc of kD, kD of kD3 (2), kW of kX (2), kY
+// (4), kEx (2), kEy (4), kX of kY (2), kEx (1), kEy (2), kQx (1), kE of kEx (2), kEy (4), kEx of kEy (2), kQ
+// of kQx (1), kBm of kDm (4), kCm (2), kCm of kDm (2). Any other request gives an empty part, which emit()
+// rejects.
 VReg sub(VReg whole, RegKind kind, int index = 0);
 
 struct Label {
@@ -74,8 +76,9 @@ struct Arg {
   i64 imm = 0;
 };
 
-// What a load or store may touch. Accesses with different tags never overlap; tag 0 may overlap with everything.
-// `local`: memory that nobody else reads or writes, so the access may move across lock operations.
+// What a load or store may touch. Accesses with different tags never overlap; tag 0 may overlap with
+// everything. `local`: memory that nobody else reads or writes, so the access may move across lock
+// operations.
 struct Mem {
   u16 tag = 0;
   bool local = false;
@@ -84,10 +87,11 @@ struct Mem {
 enum class BackEdge : u8 { kAuto, kJnz, kJnzd };
 
 struct LoopOptions {
-  bool modulo = true;             // overlap iterations (body must be free of branches, labels and locks)
-  u32 trip_multiple_of = 1;       // promise: the trip count is a multiple of this
-  u32 min_trip = 1;               // promise: the trip count is at least this (0: may be skipped)
-  bool disjoint_iterations = false;  // promise: accesses of different iterations never overlap unless they are both tag 0
+  bool modulo = true;        // overlap iterations (body must be free of branches, labels and locks)
+  u32 trip_multiple_of = 1;  // promise: the trip count is a multiple of this
+  u32 min_trip = 1;          // promise: the trip count is at least this (0: may be skipped)
+  bool disjoint_iterations =
+      false;  // promise: accesses of different iterations never overlap unless they are both tag 0
   BackEdge back_edge = BackEdge::kAuto;
   std::string name;
 };
@@ -100,8 +104,8 @@ struct Options {
 
 constexpr u32 kNoSource = ~u32{0};
 
-// Where an instruction comes from: the index of its emit() call (kNoSource: code of the back end) and, in a loop that
-// became straight code, which turn it is of how many.
+// Where an instruction comes from: the index of its emit() call (kNoSource: code of the back end) and, in a
+// loop that became straight code, which turn it is of how many.
 struct Origin {
   u32 source = kNoSource;
   u32 turn = 0, turns = 1;
@@ -117,11 +121,11 @@ struct PlacedBundle {
 struct LoopStats {
   std::string name;
   bool pipelined = false;
-  u32 ii = 0;        // bundles per iteration in the steady state
-  u32 min_ii = 0;    // bound by resources and recurrences
+  u32 ii = 0;      // bundles per iteration in the steady state
+  u32 min_ii = 0;  // bound by resources and recurrences
   u32 stages = 0;
-  u32 unroll = 1;    // iterations per pass of the kernel
-  u32 peeled = 0;    // iterations begun before the kernel
+  u32 unroll = 1;        // iterations per pass of the kernel
+  u32 peeled = 0;        // iterations begun before the kernel
   bool guarded = false;  // a remainder loop was generated
   BackEdge back_edge = BackEdge::kJnz;
 };
@@ -134,7 +138,6 @@ struct BlockInfo {
 
 struct Stats {
   u32 bundles = 0;
-  u32 padding_nops = 0;  // bundles added only to align a branch target
   std::vector<LoopStats> loops;
   // Registers that the allocation used: r, p, m, dn, dj, dc, s, x (as wholes), dm (as wholes).
   u32 used_r = 0, used_p = 0, used_x = 0, used_dm = 0;
@@ -169,10 +172,10 @@ class Builder {
   void emit_list(const std::vector<isa::Op>& ops, const std::vector<Arg>& args, Mem mem = {});
 
   // Shorthands that choose an opcode.
-  void move_imm(VReg dst, i64 value);         // r, p, m, dn, dj, dc, s, control registers; 32 bit
-  void move(VReg dst, VReg src);              // between scalar registers
+  void move_imm(VReg dst, i64 value);           // r, p, m, dn, dj, dc, s, control registers; 32 bit
+  void move(VReg dst, VReg src);                // between scalar registers
   void add_imm(VReg dst, VReg src, i64 value);  // r; -128..127; carry is unspecified afterwards
-  void acquire(int lock, VReg amount);        // lock ids as the core sees them, 0..63
+  void acquire(int lock, VReg amount);          // lock ids as the core sees them, 0..63
   void release(int lock, VReg amount);
 
   Label label(std::string name = {});

@@ -1,8 +1,9 @@
-// Control flow and variables before scheduling: labels become blocks, unreachable blocks go, variables are split into
-// webs (values that never meet get different variables, so that a name used twice costs no false dependence).
+// Control flow and variables before scheduling: labels become blocks, unreachable blocks go, variables are
+// split into webs (values that never meet get different variables, so that a name used twice costs no false
+// dependence).
 #include <algorithm>
-#include <functional>
-#include <numeric>
+#include <map>
+#include <tuple>
 
 #include "compiler/backend/schedule.h"
 
@@ -19,8 +20,8 @@ Result<void> link_blocks(Function& fn) {
     Inst& branch = block.insts.back();
     const int target = fn.label_block[static_cast<size_t>(branch.target)];
     if (target < 0) {
-      return fail(Code::kInvalidArgument,
-                  "label " + fn.label_name[static_cast<size_t>(branch.target)] + " is jumped to but never bound");
+      return fail(Code::kInvalidArgument, "label " + fn.label_name[static_cast<size_t>(branch.target)] +
+                                              " is jumped to but never bound");
     }
     branch.target = target;
     block.succ.push_back(target);
@@ -68,7 +69,8 @@ Result<void> finish_control_flow(Function& fn) {
   const std::vector<bool> keep = reachable(fn);
   const Block& last = fn.blocks.back();
   if (keep.back() && last.falls_through) {
-    return fail(Code::kInvalidArgument, "block " + last.name + ": the program runs past its end; finish it with done() or jump()");
+    return fail(Code::kInvalidArgument,
+                "block " + last.name + ": the program runs past its end; finish it with done() or jump()");
   }
   drop_blocks(fn, keep);
   for (Block& block : fn.blocks) block.is_target = false;
@@ -89,7 +91,9 @@ void merge_blocks(Function& fn) {
   for (size_t b = fn.blocks.size() - 1; b-- > 0;) {
     Block &block = fn.blocks[b], &next = fn.blocks[b + 1];
     const bool plain = !block.kernel && !next.kernel && !next.is_target && block.loop < 0 && next.loop < 0;
-    if (!plain || block.succ != std::vector<int>{static_cast<int>(b + 1)} || preds[b + 1] != 1 || !block.falls_through) continue;
+    if (!plain || block.succ != std::vector<int>{static_cast<int>(b + 1)} || preds[b + 1] != 1 ||
+        !block.falls_through)
+      continue;
     // A prologue belongs to the end of its block.
     if (!block.insts.empty() && block.insts.back().pin == Inst::Pin::kFromEnd) continue;
     block.insts.insert(block.insts.end(), next.insts.begin(), next.insts.end());
@@ -110,14 +114,16 @@ void resolve_all(Function& fn) {
       };
       for (size_t i = info.outs; i < info.operands.size(); ++i) {
         const Operand& operand = inst.operand[i];
-        if (operand.is_reg && fn.vars[operand.reg.var].fixed != isa::Reg::kNone) reads(fn.vars[operand.reg.var].fixed);
+        if (operand.is_reg && fn.vars[operand.reg.var].fixed != isa::Reg::kNone)
+          reads(fn.vars[operand.reg.var].fixed);
       }
       for (isa::Reg reg : info.implicit_uses) reads(reg);
     }
   }
   for (Block& block : fn.blocks) {
     for (Inst& inst : block.insts) {
-      if (auto resolved = resolve(fn, inst); !resolved.ok()) fn.set_error(Code::kInternal, resolved.error().message);
+      if (auto resolved = resolve(fn, inst); !resolved.ok())
+        fn.set_error(Code::kInternal, resolved.error().message);
     }
   }
 }
@@ -134,8 +140,10 @@ std::vector<std::vector<bool>> live_in_cells(const Function& fn) {
       }
       for (size_t i = fn.blocks[b].insts.size(); i-- > 0;) {
         const Inst& inst = fn.blocks[b].insts[i];
-        for (const Access& access : inst.access) if (access.def) now[access.cell] = false;
-        for (const Access& access : inst.access) if (!access.def) now[access.cell] = true;
+        for (const Access& access : inst.access)
+          if (access.def) now[access.cell] = false;
+        for (const Access& access : inst.access)
+          if (!access.def) now[access.cell] = true;
       }
       if (now != live[b]) {
         live[b] = std::move(now);
@@ -171,7 +179,8 @@ class Webs {
     return parent_.back();
   }
   int root(int n) {
-    while (parent_[static_cast<size_t>(n)] != n) n = parent_[static_cast<size_t>(n)] = parent_[static_cast<size_t>(parent_[static_cast<size_t>(n)])];
+    while (parent_[static_cast<size_t>(n)] != n)
+      n = parent_[static_cast<size_t>(n)] = parent_[static_cast<size_t>(parent_[static_cast<size_t>(n)])];
     return n;
   }
   void join(int a, int b) { parent_[static_cast<size_t>(root(a))] = root(b); }
@@ -183,7 +192,8 @@ class Webs {
     State start(fn_.cells);
     for (size_t v = 0; v < fn_.vars.size(); ++v) {
       if (fn_.vars[v].fixed != isa::Reg::kNone) continue;
-      for (int a = 0; a < kind_atoms(fn_.vars[v].kind); ++a) start[fn_.vars[v].first_cell + static_cast<u32>(a)] = {entry_[v]};
+      for (int a = 0; a < kind_atoms(fn_.vars[v].kind); ++a)
+        start[fn_.vars[v].first_cell + static_cast<u32>(a)] = {entry_[v]};
     }
     reach_[0] = start;
     for (size_t b = 1; b < reach_.size(); ++b) reach_[b].resize(fn_.cells);
@@ -251,8 +261,10 @@ class Webs {
     operands_.push_back({b, i, o, first});
     const isa::InstrInfo& info = inst.info();
     for (size_t d = 0; d < info.outs; ++d) {
-      const bool tied = info.operands[d].tied_to == static_cast<int>(o) || info.operands[o].tied_to == static_cast<int>(d);
-      if (tied && is_virtual(inst.operand[d]) && inst.operand[d].reg.var == reg.var) join(def_node(b, i, reg.var), first);
+      const bool tied =
+          info.operands[d].tied_to == static_cast<int>(o) || info.operands[o].tied_to == static_cast<int>(d);
+      if (tied && is_virtual(inst.operand[d]) && inst.operand[d].reg.var == reg.var)
+        join(def_node(b, i, reg.var), first);
     }
   }
 
@@ -277,8 +289,10 @@ class Webs {
       const u32 old = reg.var;
       const auto [it, fresh] = names.try_emplace(std::pair(root(def), old), old);
       if (fresh && old < taken.size()) {
-        if (taken[old]) it->second = fn_.new_var(fn_.vars[old].kind, fn_.vars[old].name + "'").var;
-        else taken[old] = true;
+        if (taken[old])
+          it->second = fn_.new_var(fn_.vars[old].kind, fn_.vars[old].name + "'").var;
+        else
+          taken[old] = true;
       }
       reg.var = it->second;
     }
@@ -305,7 +319,8 @@ Result<void> split_variables(Function& fn) {
   for (const Variable& var : fn.vars) {
     if (var.fixed != isa::Reg::kNone) continue;
     const auto first = live.begin() + var.first_cell;
-    if (std::find(first, first + kind_atoms(var.kind), true) != first + kind_atoms(var.kind)) names += " " + var.name;
+    if (std::find(first, first + kind_atoms(var.kind), true) != first + kind_atoms(var.kind))
+      names += " " + var.name;
   }
   if (names.empty()) return {};
   return fail(Code::kInvalidArgument, "read before it is written on some path:" + names);

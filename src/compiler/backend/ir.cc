@@ -1,5 +1,5 @@
-// Atoms and register kinds, building of instructions from builder arguments, and the distance rules of the exposed
-// pipeline (handbook 5.1), of memory (3.2) and of locks (6.1).
+// Atoms and register kinds, building of instructions from builder arguments, and the distance rules of the
+// exposed pipeline (handbook 5.1), of memory (3.2) and of locks (6.1).
 #include "compiler/backend/ir.h"
 
 #include <algorithm>
@@ -15,7 +15,9 @@ namespace {
 constexpr u32 kGranule[] = {32, 32, 32, 32, 32, 32, 32, 256, 32, 64, 512, 512, 32, 32};
 static_assert(std::size(kGranule) == static_cast<size_t>(Bank::kCount));
 
-u32 granule(Bank bank) { return kGranule[static_cast<size_t>(bank)]; }
+u32 granule(Bank bank) {
+  return kGranule[static_cast<size_t>(bank)];
+}
 
 struct AtomTable {
   std::vector<std::vector<u16>> of;  // by Reg
@@ -58,14 +60,16 @@ std::vector<Reg> regs(std::initializer_list<std::string_view> prefixes, std::str
     for (std::string_view prefix : prefixes) {
       if (!name.starts_with(prefix)) continue;
       const std::string_view rest = name.substr(prefix.size());
-      const bool numeric = !rest.empty() && std::all_of(rest.begin(), rest.end(), [](char c) { return c >= '0' && c <= '9'; });
+      const bool numeric =
+          !rest.empty() && std::all_of(rest.begin(), rest.end(), [](char c) { return c >= '0' && c <= '9'; });
       if (numeric && (suffix.empty() || name.ends_with(suffix))) out.push_back(static_cast<Reg>(r));
     }
   }
   return out;
 }
 
-// "d0" names both the 2D register and the 3D pair; pairs of r print as "r1:r0": these are told apart by their atoms.
+// "d0" names both the 2D register and the 3D pair; pairs of r print as "r1:r0": these are told apart by their
+// atoms.
 std::vector<Reg> with_shape(Bank first, Bank second, size_t count) {
   std::vector<Reg> out;
   for (size_t r = 1; r < static_cast<size_t>(Reg::kCount); ++r) {
@@ -84,28 +88,50 @@ std::vector<Reg> with_shape(Bank first, Bank second, size_t count) {
 
 std::vector<Reg> make_members(RegKind kind) {
   switch (kind) {
-    case RegKind::kR: return regs({"r"});
-    case RegKind::kL: return with_shape(Bank::kR, Bank::kR, 2);
-    case RegKind::kP: return regs({"p"});
-    case RegKind::kM: return regs({"m"});
-    case RegKind::kDn: return regs({"dn"});
-    case RegKind::kDj: return regs({"dj"});
-    case RegKind::kDc: return regs({"dc"});
-    case RegKind::kD: return with_shape(Bank::kM, Bank::kDn, 4);
-    case RegKind::kD3: return with_shape(Bank::kM, Bank::kDn, 8);
-    case RegKind::kS: return regs({"s"});
-    case RegKind::kW: return regs({"wl", "wh"});
-    case RegKind::kX: return regs({"x"});
-    case RegKind::kY: return regs({"y"});
-    case RegKind::kE: return regs({"el", "eh"});
-    case RegKind::kEx: return regs({"ex"});
-    case RegKind::kEy: return regs({"ey"});
-    case RegKind::kBm: return regs({"bmll", "bmlh", "bmhl", "bmhh"});
-    case RegKind::kCm: return regs({"cml", "cmh"});
-    case RegKind::kDm: return regs({"dm"});
-    case RegKind::kQ: return regs({"q"});
-    case RegKind::kQx: return regs({"qx"});
-    case RegKind::kFixed: return {};
+    case RegKind::kR:
+      return regs({"r"});
+    case RegKind::kL:
+      return with_shape(Bank::kR, Bank::kR, 2);
+    case RegKind::kP:
+      return regs({"p"});
+    case RegKind::kM:
+      return regs({"m"});
+    case RegKind::kDn:
+      return regs({"dn"});
+    case RegKind::kDj:
+      return regs({"dj"});
+    case RegKind::kDc:
+      return regs({"dc"});
+    case RegKind::kD:
+      return with_shape(Bank::kM, Bank::kDn, 4);
+    case RegKind::kD3:
+      return with_shape(Bank::kM, Bank::kDn, 8);
+    case RegKind::kS:
+      return regs({"s"});
+    case RegKind::kW:
+      return regs({"wl", "wh"});
+    case RegKind::kX:
+      return regs({"x"});
+    case RegKind::kY:
+      return regs({"y"});
+    case RegKind::kE:
+      return regs({"el", "eh"});
+    case RegKind::kEx:
+      return regs({"ex"});
+    case RegKind::kEy:
+      return regs({"ey"});
+    case RegKind::kBm:
+      return regs({"bmll", "bmlh", "bmhl", "bmhh"});
+    case RegKind::kCm:
+      return regs({"cml", "cmh"});
+    case RegKind::kDm:
+      return regs({"dm"});
+    case RegKind::kQ:
+      return regs({"q"});
+    case RegKind::kQx:
+      return regs({"qx"});
+    case RegKind::kFixed:
+      return {};
   }
   return {};
 }
@@ -114,8 +140,12 @@ constexpr size_t kKinds = static_cast<size_t>(RegKind::kFixed) + 1;
 
 }  // namespace
 
-u32 atom_count() { return atoms().count; }
-const std::vector<u16>& atoms_of(Reg reg) { return atoms().of[static_cast<size_t>(reg)]; }
+u32 atom_count() {
+  return atoms().count;
+}
+const std::vector<u16>& atoms_of(Reg reg) {
+  return atoms().of[static_cast<size_t>(reg)];
+}
 
 const std::vector<Reg>& kind_members(RegKind kind) {
   static const auto table = [] {
@@ -137,7 +167,8 @@ Reg part_in_class(Reg whole, u16 mask, u16 cls) {
     for (size_t i = 0; i < static_cast<size_t>(isa::Op::kCount); ++i) {
       for (const auto& operand : isa::info(static_cast<isa::Op>(i)).operands) {
         if (operand.kind != isa::OperandKind::kReg) continue;
-        for (Reg member : isa::reg_class(operand.cls).members) map.emplace(std::pair(operand.cls, atoms_of(member)), member);
+        for (Reg member : isa::reg_class(operand.cls).members)
+          map.emplace(std::pair(operand.cls, atoms_of(member)), member);
       }
     }
     return map;
@@ -201,7 +232,8 @@ u32 Function::cell(const VReg& reg, int atom) const {
 
 std::string Function::reg_text(const VReg& reg) const {
   const Variable& var = vars[reg.var];
-  const int count = var.fixed != Reg::kNone ? static_cast<int>(atoms_of(var.fixed).size()) : kind_atoms(var.kind);
+  const int count =
+      var.fixed != Reg::kNone ? static_cast<int>(atoms_of(var.fixed).size()) : kind_atoms(var.kind);
   if (reg.mask == (1u << count) - 1) return var.name;
   std::string text = var.name + ".";
   for (int i = 0; i < count; ++i) {
@@ -215,8 +247,8 @@ std::string Function::reg_text(const VReg& reg) const {
 namespace {
 
 Error bad(const isa::InstrInfo& info, const std::string& what) {
-  return fail(Code::kInvalidArgument, "emit " + std::string(info.name) + " (" + std::string(info.mnemonic) + " " +
-                                          std::string(info.syntax) + "): " + what);
+  return fail(Code::kInvalidArgument, "emit " + std::string(info.name) + " (" + std::string(info.mnemonic) +
+                                          " " + std::string(info.syntax) + "): " + what);
 }
 
 Result<void> check_imm(const isa::InstrInfo& info, const isa::OperandInfo& operand, i64 value) {
@@ -227,8 +259,10 @@ Result<void> check_imm(const isa::InstrInfo& info, const isa::OperandInfo& opera
                        std::to_string(cls.step));
 }
 
-// The register that follows from another operand: the fifo and position of a pop pointer, the counters of a d register.
-Result<VReg> derive(Function& fn, const isa::InstrInfo& info, const isa::OperandInfo& operand, const VReg& from) {
+// The register that follows from another operand: the fifo and position of a pop pointer, the counters of a d
+// register.
+Result<VReg> derive(Function& fn, const isa::InstrInfo& info, const isa::OperandInfo& operand,
+                    const VReg& from) {
   const std::string_view cls = isa::reg_class(operand.cls).name;
   if (cls.ends_with("DC")) return sub(from, RegKind::kDc);
   if (cls.ends_with("DCL")) return sub(sub(from, RegKind::kD, 0), RegKind::kDc);
@@ -250,8 +284,9 @@ Result<void> check_class(const Function& fn, const isa::InstrInfo& info, const i
   for (Reg whole : candidates) {
     if (part_in_class(whole, reg.mask, operand.cls) != Reg::kNone) return {};
   }
-  return bad(info, "operand " + std::string(operand.name) + " is " + fn.reg_text(reg) + " (" + kind_name(reg.kind) +
-                       "), which no register of class " + std::string(isa::reg_class(operand.cls).name) + " can hold");
+  return bad(info, "operand " + std::string(operand.name) + " is " + fn.reg_text(reg) + " (" +
+                       kind_name(reg.kind) + "), which no register of class " +
+                       std::string(isa::reg_class(operand.cls).name) + " can hold");
 }
 
 }  // namespace
@@ -269,10 +304,12 @@ Result<Inst> make_inst(Function& fn, std::vector<isa::Op> ops, const std::vector
       continue;
     }
     if (operand.tied_to >= 0 || !operand.has_field) continue;
-    if (next >= args.size()) return bad(info, "found " + std::to_string(args.size()) + " operands, which is too few");
+    if (next >= args.size())
+      return bad(info, "found " + std::to_string(args.size()) + " operands, which is too few");
     const Arg& arg = args[next++];
     if (arg.is_reg != (operand.kind == isa::OperandKind::kReg)) {
-      return bad(info, "operand " + std::string(operand.name) + " has to be " + (arg.is_reg ? "an immediate" : "a register"));
+      return bad(info, "operand " + std::string(operand.name) + " has to be " +
+                           (arg.is_reg ? "an immediate" : "a register"));
     }
     if (!arg.is_reg) TRY(check_imm(info, operand, arg.imm));
     if (arg.is_reg && (arg.reg.var >= fn.vars.size() || arg.reg.mask == 0)) {
@@ -280,7 +317,8 @@ Result<Inst> make_inst(Function& fn, std::vector<isa::Op> ops, const std::vector
     }
     inst.operand[i] = {arg.is_reg, arg.reg, arg.imm};
   }
-  if (next != args.size()) return bad(info, "found " + std::to_string(args.size()) + " operands, expected " + std::to_string(next));
+  if (next != args.size())
+    return bad(info, "found " + std::to_string(args.size()) + " operands, expected " + std::to_string(next));
   for (size_t i = 0; i < info.operands.size(); ++i) {
     const isa::OperandInfo& operand = info.operands[i];
     if (operand.kind != isa::OperandKind::kReg || isa::reg_class(operand.cls).members.size() == 1) continue;
@@ -294,12 +332,14 @@ Result<Inst> make_inst(Function& fn, std::vector<isa::Op> ops, const std::vector
       }
     }
     if (!inst.operand[i].is_reg) return bad(info, "no rule for operand " + std::string(operand.name));
-    for (isa::Op op : inst.ops) TRY(check_class(fn, isa::info(op), isa::info(op).operands[i], inst.operand[i].reg));
+    for (isa::Op op : inst.ops)
+      TRY(check_class(fn, isa::info(op), isa::info(op).operands[i], inst.operand[i].reg));
   }
   return inst;
 }
 
-Result<isa::Instr> to_instr(const Function& fn, const Inst& inst, int alternative, const std::vector<Reg>* assignment) {
+Result<isa::Instr> to_instr(const Function& fn, const Inst& inst, int alternative,
+                            const std::vector<Reg>* assignment) {
   isa::Instr out;
   out.op = inst.ops[static_cast<size_t>(alternative)];
   const isa::InstrInfo& info = isa::info(out.op);
@@ -322,7 +362,8 @@ Result<isa::Instr> to_instr(const Function& fn, const Inst& inst, int alternativ
       }
     }
     if (found == Reg::kNone) {
-      return bad(info, "operand " + std::string(info.operands[i].name) + " cannot be " + fn.reg_text(operand.reg));
+      return bad(info,
+                 "operand " + std::string(info.operands[i].name) + " cannot be " + fn.reg_text(operand.reg));
     }
     out.operand[i] = static_cast<i64>(found);
   }
@@ -366,8 +407,9 @@ void add_implicit(const Function& fn, Inst& inst, Reg reg, u8 cycle, bool def) {
   }
 }
 
-// A fifo register passes from one fifo instruction to the next in order: its content is read in the cycle in which it
-// is written, although the tuple operand is listed with the cycle of the pointer (pops on consecutive bundles, handbook 11).
+// A fifo register passes from one fifo instruction to the next in order: its content is read in the cycle in
+// which it is written, although the tuple operand is listed with the cycle of the pointer (pops on
+// consecutive bundles, handbook 11).
 void order_fifo(Inst& inst) {
   for (Access& use : inst.access) {
     if (use.def || !is_fifo_atom(use.cell)) continue;
@@ -405,7 +447,8 @@ Result<void> resolve(const Function& fn, Inst& inst) {
     }
     for (int atom = 0; atom < 16; ++atom) {
       if (operand.reg.mask >> atom & 1) {
-        inst.access.push_back({fn.cell(operand.reg, atom), cycle, timing.operand[i].bypass, info.operands[i].is_out});
+        inst.access.push_back(
+            {fn.cell(operand.reg, atom), cycle, timing.operand[i].bypass, info.operands[i].is_out});
       }
     }
   }
@@ -452,8 +495,11 @@ bool may_overlap(const Inst& a, const Inst& b) {
   return a.mem.tag == 0 || b.mem.tag == 0 || a.mem.tag == b.mem.tag;
 }
 
-// Bundles between the last store and a release (proven distance, handbook 6.1); later memory cycles need more.
-int release_distance(const Inst& mem) { return mem.store ? std::max<int>(6, mem.mem_last) : mem.mem_last; }
+// Bundles between the last store and a release (proven distance, handbook 6.1); later memory cycles need
+// more.
+int release_distance(const Inst& mem) {
+  return mem.store ? std::max<int>(6, mem.mem_last) : mem.mem_last;
+}
 
 std::optional<int> effect_gap(const Inst& a, const Inst& b) {
   const bool a_mem = a.load || a.store, b_mem = b.load || b.store;

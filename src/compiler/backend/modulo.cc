@@ -1,5 +1,6 @@
-// Iterative modulo scheduling (Rau, 1994): operations in order of height, each in the first free row of its window, with
-// eviction where none is free; then operations move within their slack to shorten the lifetimes of values.
+// Iterative modulo scheduling (Rau, 1994): operations in order of height, each in the first free row of its
+// window, with eviction where none is free; then operations move within their slack to shorten the lifetimes
+// of values.
 #include "compiler/backend/modulo.h"
 
 #include <algorithm>
@@ -7,7 +8,8 @@
 
 namespace tegula::compiler::backend {
 
-std::vector<Edge> loop_edges(const std::vector<const Inst*>& insts, const std::vector<bool>& local, bool disjoint) {
+std::vector<Edge> loop_edges(const std::vector<const Inst*>& insts, const std::vector<bool>& local,
+                             bool disjoint) {
   std::vector<Edge> edges = block_edges(insts);
   // The same instructions without the accesses that stay inside an iteration.
   std::vector<Inst> carried;
@@ -36,7 +38,8 @@ int resource_bound(const ModuloProblem& problem) {
       for (size_t u = 0; u < 64; ++u) units[u] += cycle >> u & 1;
     }
   }
-  return std::max({1, *std::max_element(slots.begin(), slots.end()), *std::max_element(units.begin(), units.end())});
+  return std::max(
+      {1, *std::max_element(slots.begin(), slots.end()), *std::max_element(units.begin(), units.end())});
 }
 
 namespace {
@@ -46,8 +49,16 @@ constexpr int kUnplaced = std::numeric_limits<int>::min() / 4;
 class Scheduler {
  public:
   Scheduler(const ModuloProblem& problem, int ii, const Footprint& back)
-      : problem_(problem), ii_(ii), n_(problem.insts.size()), table_(ii), out_(n_), in_(n_), prints_(n_),
-        time_(n_, kUnplaced), last_(n_, kUnplaced), alt_(n_, 0) {
+      : problem_(problem),
+        ii_(ii),
+        n_(problem.insts.size()),
+        table_(ii),
+        out_(n_),
+        in_(n_),
+        prints_(n_),
+        time_(n_, kUnplaced),
+        last_(n_, kUnplaced),
+        alt_(n_, 0) {
     for (const Edge& edge : problem.edges) {
       out_[static_cast<size_t>(edge.from)].push_back(edge);
       in_[static_cast<size_t>(edge.to)].push_back(edge);
@@ -109,7 +120,8 @@ class Scheduler {
     int bound = kUnplaced;
     for (const Edge& edge : in_[i]) {
       const int from = time_[static_cast<size_t>(edge.from)];
-      if (from != kUnplaced && static_cast<size_t>(edge.from) != i) bound = std::max(bound, from + edge.gap - ii_ * edge.distance);
+      if (from != kUnplaced && static_cast<size_t>(edge.from) != i)
+        bound = std::max(bound, from + edge.gap - ii_ * edge.distance);
     }
     return bound;
   }
@@ -118,19 +130,21 @@ class Scheduler {
     int bound = std::numeric_limits<int>::max() / 4;
     for (const Edge& edge : out_[i]) {
       const int to = time_[static_cast<size_t>(edge.to)];
-      if (to != kUnplaced && static_cast<size_t>(edge.to) != i) bound = std::min(bound, to - edge.gap + ii_ * edge.distance);
+      if (to != kUnplaced && static_cast<size_t>(edge.to) != i)
+        bound = std::min(bound, to - edge.gap + ii_ * edge.distance);
     }
     return bound;
   }
 
   bool self_fits(size_t i, int alt) const {
     // A unit held for longer than ii collides with the next iteration.
-    Reservations own(ii_);
     const Footprint& print = prints_[i][static_cast<size_t>(alt)];
     for (u64 unit = 0; unit < 64; ++unit) {
       std::vector<int> rows(static_cast<size_t>(ii_));
       for (int c = 0; c < print.count; ++c) {
-        if ((print.strong[static_cast<size_t>(c)] >> unit & 1) != 0 && ++rows[static_cast<size_t>(c % ii_)] > 1) return false;
+        if ((print.strong[static_cast<size_t>(c)] >> unit & 1) != 0 &&
+            ++rows[static_cast<size_t>(c % ii_)] > 1)
+          return false;
       }
     }
     return true;
@@ -188,22 +202,26 @@ class Scheduler {
   void evict_violated(size_t i) {
     for (const Edge& edge : out_[i]) {
       const auto to = static_cast<size_t>(edge.to);
-      if (to != i && time_[to] != kUnplaced && time_[to] < time_[i] + edge.gap - ii_ * edge.distance) take(to);
+      if (to != i && time_[to] != kUnplaced && time_[to] < time_[i] + edge.gap - ii_ * edge.distance)
+        take(to);
     }
     for (const Edge& edge : in_[i]) {
       const auto from = static_cast<size_t>(edge.from);
-      if (from != i && time_[from] != kUnplaced && time_[i] < time_[from] + edge.gap - ii_ * edge.distance) take(from);
+      if (from != i && time_[from] != kUnplaced && time_[i] < time_[from] + edge.gap - ii_ * edge.distance)
+        take(from);
     }
   }
 
   // Register cost of an instruction at time t: how long the values that it makes or uses live.
   long lifetime_cost() const {
-    std::vector<int> first(problem_.fn->cells, std::numeric_limits<int>::max()), last(problem_.fn->cells, kUnplaced);
+    std::vector<int> first(problem_.fn->cells, std::numeric_limits<int>::max()),
+        last(problem_.fn->cells, kUnplaced);
     std::vector<u32> touched;
     for (size_t i = 0; i < n_; ++i) {
       for (const Access& access : problem_.insts[i]->access) {
         if (!problem_.local[access.cell]) continue;
-        if (first[access.cell] == std::numeric_limits<int>::max() && last[access.cell] == kUnplaced) touched.push_back(access.cell);
+        if (first[access.cell] == std::numeric_limits<int>::max() && last[access.cell] == kUnplaced)
+          touched.push_back(access.cell);
         if (access.def) first[access.cell] = std::min(first[access.cell], time_[i] + access.cycle);
         last[access.cell] = std::max(last[access.cell], time_[i] + access.cycle - (access.def ? 0 : 1));
       }

@@ -22,12 +22,14 @@ struct ModuloSchedule {
 };
 
 // Edges within an iteration and to the next one. Cells in `local` carry nothing to the next iteration.
-std::vector<Edge> loop_edges(const std::vector<const Inst*>& insts, const std::vector<bool>& local, bool disjoint);
+std::vector<Edge> loop_edges(const std::vector<const Inst*>& insts, const std::vector<bool>& local,
+                             bool disjoint);
 
 // Lower bound from slots and units.
 int resource_bound(const ModuloProblem& problem);
 
-// A schedule at exactly this ii that leaves room for the back edge: `back` is its footprint, in row (-6 mod ii).
+// A schedule at exactly this ii that leaves room for the back edge: `back` is its footprint, in row (-6 mod
+// ii).
 bool modulo_schedule(const ModuloProblem& problem, int ii, const Footprint& back, ModuloSchedule& out);
 
 }  // namespace tegula::compiler::backend

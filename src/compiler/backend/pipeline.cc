@@ -1,6 +1,7 @@
-// Software pipelining of loops: the body's modulo schedule becomes a kernel block, a prologue at the end of the block
-// before and an epilogue at the start of the block after it. Values that live longer than ii get several registers
-// (modulo variable expansion: the kernel is unrolled); so do kernels too short for the five delay slots of their branch.
+// Software pipelining of loops: the body's modulo schedule becomes a kernel block, a prologue at the end of
+// the block before and an epilogue at the start of the block after it. Values that live longer than ii get
+// several registers (modulo variable expansion: the kernel is unrolled); so do kernels too short for the five
+// delay slots of their branch.
 #include <algorithm>
 #include <bit>
 
@@ -12,7 +13,9 @@ using isa::Op;
 
 namespace {
 
-int positive_mod(int a, int m) { return ((a % m) + m) % m; }
+int positive_mod(int a, int m) {
+  return ((a % m) + m) % m;
+}
 
 Inst make(Function& fn, std::vector<Op> ops, const std::vector<Arg>& args) {
   auto inst = make_inst(fn, std::move(ops), args, {});
@@ -27,15 +30,19 @@ Inst make(Function& fn, std::vector<Op> ops, const std::vector<Arg>& args) {
   return *inst;
 }
 
-bool carry_is_read(const Function& fn) { return fn.read_flags.contains(atoms_of(isa::Reg::srCarry)[0]); }
+bool carry_is_read(const Function& fn) {
+  return fn.read_flags.contains(atoms_of(isa::Reg::srCarry)[0]);
+}
 
 Inst make_add(Function& fn, VReg dst, VReg src, int value) {
-  if (value >= -64 && value <= 63 && !carry_is_read(fn)) return make(fn, {Op::ADD_add_r_ri, Op::ADD_NC_mv_add_ri}, {dst, src, value});
+  if (value >= -64 && value <= 63 && !carry_is_read(fn))
+    return make(fn, {Op::ADD_add_r_ri, Op::ADD_NC_mv_add_ri}, {dst, src, value});
   return make(fn, {Op::ADD_NC_mv_add_ri}, {dst, src, value});
 }
 
 Inst make_imm(Function& fn, VReg dst, i64 value) {
-  if (value >= -1024 && value <= 1023) return make(fn, {Op::MOVX_alu_cg, Op::MOVA, Op::MOV_alu_mv_mv_mv_cg}, {dst, value});
+  if (value >= -1024 && value <= 1023)
+    return make(fn, {Op::MOVX_alu_cg, Op::MOVA, Op::MOV_alu_mv_mv_mv_cg}, {dst, value});
   return make(fn, {Op::MOVXM}, {dst, value});
 }
 
@@ -68,7 +75,9 @@ struct Plan {
 class Pipeliner {
  public:
   Pipeliner(Function& fn, int block, const ScheduleOptions& options)
-      : fn_(fn), block_(block), loop_(fn.loops[static_cast<size_t>(fn.blocks[static_cast<size_t>(block)].loop)]) {
+      : fn_(fn),
+        block_(block),
+        loop_(fn.loops[static_cast<size_t>(fn.blocks[static_cast<size_t>(block)].loop)]) {
     slack_ = options.ii_slack;
     stats_.name = loop_.options.name;
   }
@@ -92,7 +101,8 @@ class Pipeliner {
   Block& before() { return fn_.blocks[static_cast<size_t>(loop_.preheader)]; }
 
   bool eligible() const {
-    if (!loop_.options.modulo || body_.empty() || loop_.preheader != block_ - 1 || loop_.exit != block_ + 1) return false;
+    if (!loop_.options.modulo || body_.empty() || loop_.preheader != block_ - 1 || loop_.exit != block_ + 1)
+      return false;
     return std::all_of(body_.begin(), body_.end(), [](const Inst& inst) {
       return inst.effect == Effect::kNone || inst.effect == Effect::kStream;
     });
@@ -109,7 +119,8 @@ class Pipeliner {
       for (u32 c = var.first_cell; c < var.first_cell + static_cast<u32>(kind_atoms(var.kind)); ++c) {
         outside = outside || live_[c] || live[static_cast<size_t>(loop_.exit)][c];
       }
-      for (u32 c = var.first_cell; c < var.first_cell + static_cast<u32>(kind_atoms(var.kind)); ++c) local_[c] = !outside;
+      for (u32 c = var.first_cell; c < var.first_cell + static_cast<u32>(kind_atoms(var.kind)); ++c)
+        local_[c] = !outside;
     }
   }
 
@@ -127,7 +138,8 @@ class Pipeliner {
     for (int ii = bound; ii <= limit; ++ii) {
       for (const BackEdge edge : {BackEdge::kJnz, BackEdge::kJnzd}) {
         if (loop_.options.back_edge != BackEdge::kAuto && loop_.options.back_edge != edge) continue;
-        if (edge == BackEdge::kJnzd && carry_is_read(fn_)) continue;  // it writes the carry in the midst of the body
+        if (edge == BackEdge::kJnzd && carry_is_read(fn_))
+          continue;  // it writes the carry in the midst of the body
         plan_ = Plan();
         if (!modulo_schedule(problem, ii, edge == BackEdge::kJnz ? jnz : jnzd, plan_.schedule)) continue;
         plan_.schedule.back_edge = edge;
@@ -159,14 +171,16 @@ class Pipeliner {
         const bool bypassed = t.bypass != isa::Bypass::kNone;
         const auto [it, fresh] = spans.try_emplace(operand.reg.var, std::pair(1 << 28, -(1 << 28)));
         if (info.operands[o].is_out) it->second.first = std::min(it->second.first, cycle);
-        it->second.second = std::max(it->second.second, info.operands[o].is_out ? cycle : cycle - 1 + (bypassed ? 1 : 0));
+        it->second.second =
+            std::max(it->second.second, info.operands[o].is_out ? cycle : cycle - 1 + (bypassed ? 1 : 0));
       }
     }
     return spans;
   }
 
   bool is_local(u32 var) const {
-    return fn_.vars[var].fixed == isa::Reg::kNone && fn_.vars[var].first_cell < local_.size() && local_[fn_.vars[var].first_cell];
+    return fn_.vars[var].fixed == isa::Reg::kNone && fn_.vars[var].first_cell < local_.size() &&
+           local_[fn_.vars[var].first_cell];
   }
 
   bool complete_plan() {
@@ -193,11 +207,13 @@ class Pipeliner {
     std::map<RegKind, std::vector<int>> rows;
     for (size_t v = 0; v < fn_.vars.size(); ++v) {
       const Variable& var = fn_.vars[v];
-      if (var.fixed == isa::Reg::kNone && var.first_cell < live_.size() && live_[var.first_cell]) base[file_of(var.kind)] += units(var.kind);
+      if (var.fixed == isa::Reg::kNone && var.first_cell < live_.size() && live_[var.first_cell])
+        base[file_of(var.kind)] += units(var.kind);
     }
     for (const auto& [var, span] : spans) {
       auto& row = rows.try_emplace(file_of(fn_.vars[var].kind), static_cast<size_t>(ii), 0).first->second;
-      for (int t = span.first; t <= std::max(span.first, span.second); ++t) row[static_cast<size_t>(positive_mod(t, ii))] += units(fn_.vars[var].kind);
+      for (int t = span.first; t <= std::max(span.first, span.second); ++t)
+        row[static_cast<size_t>(positive_mod(t, ii))] += units(fn_.vars[var].kind);
     }
     for (const auto& [file, row] : rows) {
       const int most = *std::max_element(row.begin(), row.end());
@@ -208,17 +224,35 @@ class Pipeliner {
 
   static RegKind file_of(RegKind kind) {
     switch (kind) {
-      case RegKind::kL: return RegKind::kR;
-      case RegKind::kW: case RegKind::kY: case RegKind::kEx: case RegKind::kEy: case RegKind::kQx: return RegKind::kX;
-      case RegKind::kBm: case RegKind::kCm: return RegKind::kDm;
-      default: return kind;
+      case RegKind::kL:
+        return RegKind::kR;
+      case RegKind::kW:
+      case RegKind::kY:
+      case RegKind::kEx:
+      case RegKind::kEy:
+      case RegKind::kQx:
+        return RegKind::kX;
+      case RegKind::kBm:
+      case RegKind::kCm:
+        return RegKind::kDm;
+      default:
+        return kind;
     }
   }
   static int units(RegKind kind) {
     switch (kind) {
-      case RegKind::kL: case RegKind::kX: case RegKind::kEx: case RegKind::kQx: case RegKind::kCm: return 2;
-      case RegKind::kY: case RegKind::kEy: case RegKind::kDm: return 4;
-      default: return 1;
+      case RegKind::kL:
+      case RegKind::kX:
+      case RegKind::kEx:
+      case RegKind::kQx:
+      case RegKind::kCm:
+        return 2;
+      case RegKind::kY:
+      case RegKind::kEy:
+      case RegKind::kDm:
+        return 4;
+      default:
+        return 1;
     }
   }
   static int capacity(RegKind file) {
@@ -231,7 +265,9 @@ class Pipeliner {
     if (plan_.schedule.back_edge == BackEdge::kJnzd) return true;
     const int ii = plan_.schedule.ii, rows = ii * plan_.unroll;
     Reservations table(ii);
-    for (size_t i = 0; i < body_.size(); ++i) table.add(footprint(body_[i], static_cast<size_t>(plan_.schedule.alternative[i])), plan_.schedule.time[i]);
+    for (size_t i = 0; i < body_.size(); ++i)
+      table.add(footprint(body_[i], static_cast<size_t>(plan_.schedule.alternative[i])),
+                plan_.schedule.time[i]);
     table.add(footprint(body().insts.back(), 0), rows - 1 - kDelaySlots);
     const Inst dec = make_add(fn_, counter_, counter_, -plan_.unroll);
     for (int row = 0; row < rows; ++row) {
@@ -253,7 +289,8 @@ class Pipeliner {
       return static_cast<int>(loop_.exact) >= plan_.peel + unroll;
     }
     plan_.peel = (least + unroll - 1) / unroll * unroll;
-    plan_.guard = multiple % static_cast<u32>(unroll) != 0 || loop_.options.min_trip < static_cast<u32>(plan_.peel + unroll);
+    plan_.guard = multiple % static_cast<u32>(unroll) != 0 ||
+                  loop_.options.min_trip < static_cast<u32>(plan_.peel + unroll);
     if (plan_.guard) plan_.peel = least;
     return plan_.peel + unroll < 120;
   }
@@ -271,7 +308,9 @@ class Pipeliner {
       if (names.empty()) {
         names.push_back(operand.reg.var);
         for (int c = 1; c < it->second; ++c) {
-          names.push_back(fn_.new_var(fn_.vars[operand.reg.var].kind, fn_.vars[operand.reg.var].name + "#" + std::to_string(c)).var);
+          names.push_back(fn_.new_var(fn_.vars[operand.reg.var].kind,
+                                      fn_.vars[operand.reg.var].name + "#" + std::to_string(c))
+                              .var);
         }
       }
       operand.reg.var = names[static_cast<size_t>(positive_mod(iteration, it->second))];
@@ -307,7 +346,8 @@ class Pipeliner {
     } else if (shift == 0) {
       insts.push_back(make_add(fn_, counter_, trip, -less));
     } else {
-      const VReg rest = fn_.new_var(RegKind::kR, loop_.options.name + ".rest"), by = fn_.new_var(RegKind::kR, loop_.options.name + ".by");
+      const VReg rest = fn_.new_var(RegKind::kR, loop_.options.name + ".rest"),
+                 by = fn_.new_var(RegKind::kR, loop_.options.name + ".by");
       insts.push_back(make_imm(fn_, by, -shift));
       insts.push_back(make_add(fn_, rest, trip, -less));
       insts.push_back(make(fn_, {Op::LSHL}, {counter_, rest, by}));
@@ -353,7 +393,8 @@ class Pipeliner {
     } else {
       put(make(fn_, {dec_op_}, {counter_, counter_, -plan_.unroll}), plan_.dec_row);
     }
-    std::stable_sort(insts.begin(), insts.end(), [](const Inst& a, const Inst& b) { return a.time < b.time; });
+    std::stable_sort(insts.begin(), insts.end(),
+                     [](const Inst& a, const Inst& b) { return a.time < b.time; });
     put(std::move(branch), rows - 1 - kDelaySlots);
     body().insts = std::move(insts);
     body().kernel = true;
@@ -378,12 +419,14 @@ class Pipeliner {
     exit.insert(exit.begin(), insts.begin(), insts.end());
   }
 
-  // With t = trip - (peel + unroll): `slow` iterations run unpipelined first, all of them when t < 0, else t mod unroll;
-  // what remains fits the kernel exactly (or is nothing, and the kernel is skipped). Returns the number that remains.
+  // With t = trip - (peel + unroll): `slow` iterations run unpipelined first, all of them when t < 0, else t
+  // mod unroll; what remains fits the kernel exactly (or is nothing, and the kernel is skipped). Returns the
+  // number that remains.
   VReg add_guard(VReg trip) {
     const std::string& name = loop_.options.name;
     const auto var = [&](const char* what) { return fn_.new_var(RegKind::kR, name + what); };
-    const VReg t = var(".t"), by = var(".by"), low = var(".low"), sign = var(".sign"), m = var(".m"), x = var(".x");
+    const VReg t = var(".t"), by = var(".by"), low = var(".low"), sign = var(".sign"), m = var(".m"),
+               x = var(".x");
     const VReg y = var(".y"), slow = var(".slow"), fast = var(".fast"), count = var(".slow_count");
     auto& insts = before().insts;
     insts.push_back(make_imm(fn_, by, -31));

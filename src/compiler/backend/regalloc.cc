@@ -1,7 +1,7 @@
-// Register allocation on the finished schedule. A value occupies its register from the cycle in which it is written to the
-// last cycle in which it is sampled, not from issue to issue: two variables interfere iff one is written while the other
-// holds a value. Liveness is computed backwards over cycles and blocks; accesses that reach past the end of their block
-// are handed to the blocks that follow.
+// Register allocation on the finished schedule. A value occupies its register from the cycle in which it is
+// written to the last cycle in which it is sampled, not from issue to issue: two variables interfere iff one
+// is written while the other holds a value. Liveness is computed backwards over cycles and blocks; accesses
+// that reach past the end of their block are handed to the blocks that follow.
 #include <algorithm>
 #include <tuple>
 
@@ -39,7 +39,8 @@ class Bits {
   template <typename F>
   void each(F f) const {
     for (size_t w = 0; w < words_.size(); ++w) {
-      for (u64 bits = words_[w]; bits != 0; bits &= bits - 1) f(static_cast<u32>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits))));
+      for (u64 bits = words_[w]; bits != 0; bits &= bits - 1)
+        f(static_cast<u32>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits))));
     }
   }
 
@@ -55,7 +56,8 @@ class Allocator {
     owner_.assign(fn_.cells, ~u32{0});
     for (size_t v = 0; v < fn_.vars.size(); ++v) {
       if (fn_.vars[v].fixed != Reg::kNone) continue;
-      for (int a = 0; a < kind_atoms(fn_.vars[v].kind); ++a) owner_[fn_.vars[v].first_cell + static_cast<u32>(a)] = static_cast<u32>(v);
+      for (int a = 0; a < kind_atoms(fn_.vars[v].kind); ++a)
+        owner_[fn_.vars[v].first_cell + static_cast<u32>(a)] = static_cast<u32>(v);
     }
     collect_events();
     inherit();
@@ -77,10 +79,12 @@ class Allocator {
   void collect_events() {
     for (size_t b = 0; b < blocks_.size(); ++b) {
       blocks_[b].live = Bits(fn_.cells);
-      for (int succ : fn_.blocks[b].succ) blocks_[static_cast<size_t>(succ)].pred.push_back(static_cast<int>(b));
+      for (int succ : fn_.blocks[b].succ)
+        blocks_[static_cast<size_t>(succ)].pred.push_back(static_cast<int>(b));
       for (const Inst& inst : fn_.blocks[b].insts) {
         for (const Access& access : inst.access) {
-          // A write is visible from issue + cycle; a read samples at issue + cycle - 1 and sees, through a bypass, the next cycle.
+          // A write is visible from issue + cycle; a read samples at issue + cycle - 1 and sees, through a
+          // bypass, the next cycle.
           const int early = access.def || access.bypass != isa::Bypass::kNone ? 0 : 1;
           blocks_[b].own.push_back({inst.time + access.cycle - early, access.cell, access.def});
         }
@@ -93,12 +97,14 @@ class Allocator {
     events.erase(std::unique(events.begin(), events.end()), events.end());
   }
 
-  // Accesses of a block that happen after its end, in cycles of the next block; with those handed over to it by any
+  // Accesses of a block that happen after its end, in cycles of the next block; with those handed over to it
+  // by any
   // (`certain`: by every) path.
   std::vector<Event> spill(size_t from, bool certain) const {
     std::vector<Event> out;
     const int length = fn_.blocks[from].length;
-    for (const auto* list : {&blocks_[from].own, certain ? &blocks_[from].certain : &blocks_[from].inherited}) {
+    for (const auto* list :
+         {&blocks_[from].own, certain ? &blocks_[from].certain : &blocks_[from].inherited}) {
       for (const Event& event : *list) {
         if (event.cycle >= length) out.push_back({event.cycle - length, event.cell, event.write});
       }
@@ -132,7 +138,9 @@ class Allocator {
         const size_t before = block.certain.size();
         for (int pred : block.pred) {
           const auto spilled = spill(static_cast<size_t>(pred), true);
-          std::erase_if(block.certain, [&](const Event& event) { return std::find(spilled.begin(), spilled.end(), event) == spilled.end(); });
+          std::erase_if(block.certain, [&](const Event& event) {
+            return std::find(spilled.begin(), spilled.end(), event) == spilled.end();
+          });
         }
         changed = changed || block.certain.size() != before;
       }
@@ -156,14 +164,16 @@ class Allocator {
     });
   }
 
-  // Cells whose value at the end of `from` is needed by `to`: not those that a write in flight replaces before their first read.
+  // Cells whose value at the end of `from` is needed by `to`: not those that a write in flight replaces
+  // before their first read.
   Bits live_on_edge(size_t from, size_t to) const {
     Bits live = blocks_[to].live;
     for (const Event& write : spill(from, true)) {
       if (!write.write || !live.test(write.cell)) continue;
-      const bool needed = std::any_of(blocks_[to].scan.begin(), blocks_[to].scan.end(), [&](const Event& event) {
-        return event.cell == write.cell && !event.write && event.cycle < write.cycle;
-      });
+      const bool needed =
+          std::any_of(blocks_[to].scan.begin(), blocks_[to].scan.end(), [&](const Event& event) {
+            return event.cell == write.cell && !event.write && event.cycle < write.cycle;
+          });
       if (!needed) live.reset(write.cell);
     }
     return live;
@@ -182,8 +192,10 @@ class Allocator {
       for (size_t b = blocks_.size(); b-- > 0;) {
         Bits live = live_out(b);
         for (const Event& event : blocks_[b].scan) {
-          if (event.write) live.reset(event.cell);
-          else live.set(event.cell);
+          if (event.write)
+            live.reset(event.cell);
+          else
+            live.set(event.cell);
         }
         if (live == blocks_[b].live) continue;
         blocks_[b].live = std::move(live);
@@ -212,7 +224,8 @@ class Allocator {
       Bits live = live_out(b);
       std::vector<Event> events = blocks_[b].scan;
       for (const Event& event : blocks_[b].inherited) {
-        const bool certain = std::find(blocks_[b].certain.begin(), blocks_[b].certain.end(), event) != blocks_[b].certain.end();
+        const bool certain = std::find(blocks_[b].certain.begin(), blocks_[b].certain.end(), event) !=
+                             blocks_[b].certain.end();
         if (event.write && !certain && event.cycle < fn_.blocks[b].length) possible_.push_back(event);
       }
       scan_conflicts(events, live);
@@ -220,12 +233,15 @@ class Allocator {
     }
   }
 
-  // Backwards through a block: whatever is written conflicts with what is live and with what else is written in its cycle.
+  // Backwards through a block: whatever is written conflicts with what is live and with what else is written
+  // in its cycle.
   void scan_conflicts(const std::vector<Event>& events, Bits& live) {
-    std::sort(possible_.begin(), possible_.end(), [](const Event& a, const Event& b) { return a.cycle > b.cycle; });
+    std::sort(possible_.begin(), possible_.end(),
+              [](const Event& a, const Event& b) { return a.cycle > b.cycle; });
     size_t i = 0, p = 0;
     while (i < events.size() || p < possible_.size()) {
-      const int cycle = std::max(i < events.size() ? events[i].cycle : -1, p < possible_.size() ? possible_[p].cycle : -1);
+      const int cycle =
+          std::max(i < events.size() ? events[i].cycle : -1, p < possible_.size() ? possible_[p].cycle : -1);
       for (; i < events.size() && events[i].cycle == cycle && !events[i].write; ++i) live.set(events[i].cell);
       std::vector<u32> written;
       const size_t first = i;
@@ -256,14 +272,17 @@ class Allocator {
           if (!inst.operand[o].is_reg) continue;
           const VReg& reg = inst.operand[o].reg;
           used[reg.var] = true;
-          std::erase_if(out[reg.var], [&](Reg whole) { return part_in_class(whole, reg.mask, info.operands[o].cls) == Reg::kNone; });
+          std::erase_if(out[reg.var], [&](Reg whole) {
+            return part_in_class(whole, reg.mask, info.operands[o].cls) == Reg::kNone;
+          });
         }
       }
     }
     for (size_t v = 0; v < out.size(); ++v) {
       if (!used[v]) out[v].clear();
       std::erase_if(out[v], [&](Reg whole) {
-        return std::any_of(atoms_of(whole).begin(), atoms_of(whole).end(), [&](u16 atom) { return blocked_[v].test(atom); });
+        return std::any_of(atoms_of(whole).begin(), atoms_of(whole).end(),
+                           [&](u16 atom) { return blocked_[v].test(atom); });
       });
       used_.push_back(used[v] && fn_.vars[v].fixed == Reg::kNone);
     }
@@ -304,13 +323,15 @@ class Allocator {
     const auto free = [&](Reg reg) { return !taken.meets(bits_of(reg)); };
     for (u32 hint : hints_[v]) {
       const Reg reg = fn_.vars[hint].fixed != Reg::kNone ? fn_.vars[hint].fixed : regs[hint];
-      if (reg != Reg::kNone && free(reg) && std::find(choice.begin(), choice.end(), reg) != choice.end()) return reg;
+      if (reg != Reg::kNone && free(reg) && std::find(choice.begin(), choice.end(), reg) != choice.end())
+        return reg;
     }
     const auto it = std::find_if(choice.begin(), choice.end(), free);
     return it == choice.end() ? Reg::kNone : *it;
   }
 
-  std::optional<u32> try_order(const std::vector<u32>& order, const std::vector<std::vector<Reg>>& choice, std::vector<Reg>& regs) const {
+  std::optional<u32> try_order(const std::vector<u32>& order, const std::vector<std::vector<Reg>>& choice,
+                               std::vector<Reg>& regs) const {
     std::fill(regs.begin(), regs.end(), Reg::kNone);
     for (u32 v : order) {
       regs[v] = pick(v, choice[v], regs);
@@ -362,12 +383,14 @@ class Allocator {
   }
 
   std::string describe(u32 v, const std::vector<Reg>& choice) const {
-    std::string text = "out of registers of kind " + std::string(kind_name(fn_.vars[v].kind)) + " for " + fn_.vars[v].name + " (" +
-                       std::to_string(choice.size()) + " candidates); it is live together with";
+    std::string text = "out of registers of kind " + std::string(kind_name(fn_.vars[v].kind)) + " for " +
+                       fn_.vars[v].name + " (" + std::to_string(choice.size()) +
+                       " candidates); it is live together with";
     int count = 0;
     matrix_[v].each([&](u32 other) {
-      const bool related = std::any_of(kind_members(fn_.vars[other].kind).begin(), kind_members(fn_.vars[other].kind).end(),
-                                       [&](Reg a) { return !choice.empty() && bits_of(a).meets(bits_of(choice[0])); });
+      const bool related =
+          std::any_of(kind_members(fn_.vars[other].kind).begin(), kind_members(fn_.vars[other].kind).end(),
+                      [&](Reg a) { return !choice.empty() && bits_of(a).meets(bits_of(choice[0])); });
       if (related && ++count <= 40) text += " " + fn_.vars[other].name;
     });
     return text + (count > 40 ? " .." : "");
@@ -384,6 +407,8 @@ class Allocator {
 
 }  // namespace
 
-Allocation allocate_registers(const Function& fn) { return Allocator(fn).run(); }
+Allocation allocate_registers(const Function& fn) {
+  return Allocator(fn).run();
+}
 
 }  // namespace tegula::compiler::backend

@@ -1,9 +1,9 @@
-// List scheduling of blocks (handbook 5): every instruction goes to the earliest time that dependences, slots and units
-// allow; what is still in flight from earlier blocks counts, and nothing is drained that need not be.
+// List scheduling of blocks (handbook 5): every instruction goes to the earliest time that dependences, slots
+// and units allow; what is still in flight from earlier blocks counts, and nothing is drained that need not
+// be.
 #include "compiler/backend/schedule.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace tegula::compiler::backend {
 
@@ -15,7 +15,8 @@ Footprint footprint(const Inst& inst, size_t alternative) {
   Footprint print;
   const Slot slot = isa::info(inst.ops[alternative]).slot;
   print.slots = static_cast<u8>(1u << static_cast<int>(slot));
-  if (slot == Slot::kLng) print.slots |= (1u << static_cast<int>(Slot::kAlu)) | (1u << static_cast<int>(Slot::kMv));
+  if (slot == Slot::kLng)
+    print.slots |= (1u << static_cast<int>(Slot::kAlu)) | (1u << static_cast<int>(Slot::kMv));
   for (const isa::UnitUse& use : inst.timing[alternative]->units) {
     for (int c = use.start; c < use.start + use.cycles && c < kTail; ++c) {
       (use.weak ? print.weak : print.strong)[static_cast<size_t>(c)] |= u64{1} << use.unit;
@@ -59,8 +60,10 @@ void Reservations::add(const Footprint& print, int time) {
   at(time).slots |= print.slots;
   for (int c = 0; c < print.count; ++c) {
     Row& row = at(time + c);
-    for (u64 bits = print.strong[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) ++row.strong[static_cast<size_t>(__builtin_ctzll(bits))];
-    for (u64 bits = print.weak[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) ++row.weak[static_cast<size_t>(__builtin_ctzll(bits))];
+    for (u64 bits = print.strong[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1)
+      ++row.strong[static_cast<size_t>(__builtin_ctzll(bits))];
+    for (u64 bits = print.weak[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1)
+      ++row.weak[static_cast<size_t>(__builtin_ctzll(bits))];
   }
 }
 
@@ -68,8 +71,10 @@ void Reservations::remove(const Footprint& print, int time) {
   at(time).slots &= static_cast<u8>(~print.slots);
   for (int c = 0; c < print.count; ++c) {
     Row& row = at(time + c);
-    for (u64 bits = print.strong[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) --row.strong[static_cast<size_t>(__builtin_ctzll(bits))];
-    for (u64 bits = print.weak[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1) --row.weak[static_cast<size_t>(__builtin_ctzll(bits))];
+    for (u64 bits = print.strong[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1)
+      --row.strong[static_cast<size_t>(__builtin_ctzll(bits))];
+    for (u64 bits = print.weak[static_cast<size_t>(c)]; bits != 0; bits &= bits - 1)
+      --row.weak[static_cast<size_t>(__builtin_ctzll(bits))];
   }
 }
 
@@ -89,8 +94,6 @@ std::vector<Edge> block_edges(const std::vector<const Inst*>& insts) {
 
 namespace {
 
-constexpr int kFar = std::numeric_limits<int>::min() / 4;
-
 struct Timed {
   const Inst* inst;
   int time;
@@ -100,7 +103,11 @@ class BlockScheduler {
  public:
   BlockScheduler(Function& fn, int block, const ScheduleOptions& options, const std::vector<bool>& scheduled,
                  const std::vector<Timed>& tails)
-      : fn_(fn), block_(fn.blocks[static_cast<size_t>(block)]), index_(block), scheduled_(scheduled), tails_(tails) {
+      : fn_(fn),
+        block_(fn.blocks[static_cast<size_t>(block)]),
+        index_(block),
+        scheduled_(scheduled),
+        tails_(tails) {
     const auto it = options.window.find(block);
     if (it != options.window.end()) window_ = it->second;
   }
@@ -117,10 +124,14 @@ class BlockScheduler {
 
   void collect() {
     for (Inst& inst : block_.insts) {
-      if (inst.effect == Effect::kBranch) branch_ = &inst;
-      else if (inst.pin == Inst::Pin::kFree) free_.push_back(&inst);
-      else if (inst.pin == Inst::Pin::kFromEnd) late_.push_back(&inst);
-      else early_.push_back({&inst, inst.time});
+      if (inst.effect == Effect::kBranch)
+        branch_ = &inst;
+      else if (inst.pin == Inst::Pin::kFree)
+        free_.push_back(&inst);
+      else if (inst.pin == Inst::Pin::kFromEnd)
+        late_.push_back(&inst);
+      else
+        early_.push_back({&inst, inst.time});
     }
     for (const Timed& early : early_) reserve(*early.inst, early.time);
     before_ = tails_;
@@ -138,7 +149,8 @@ class BlockScheduler {
       ++missing[static_cast<size_t>(edge.to)];
     }
     for (size_t i = n; i-- > 0;) {
-      for (const Edge& edge : out[i]) height[i] = std::max(height[i], height[static_cast<size_t>(edge.to)] + edge.gap);
+      for (const Edge& edge : out[i])
+        height[i] = std::max(height[i], height[static_cast<size_t>(edge.to)] + edge.gap);
     }
     for (size_t i = 0; i < n; ++i) earliest[i] = entry_bound(*free_[i]);
     std::vector<bool> done(n);
@@ -151,7 +163,8 @@ class BlockScheduler {
       }
       const size_t pick = choose(done, missing, height, earliest, first);
       const auto window = static_cast<size_t>(window_);
-      const int bound = pick > window ? std::max(earliest[pick], floor_of(floor, first, pick - window)) : earliest[pick];
+      const int bound =
+          pick > window ? std::max(earliest[pick], floor_of(floor, first, pick - window)) : earliest[pick];
       put(*free_[pick], bound);
       done[pick] = true;
       for (const Edge& edge : out[pick]) {
@@ -162,16 +175,19 @@ class BlockScheduler {
     }
   }
 
-  static int floor_of(const std::vector<int>& floor, size_t known, size_t index) { return floor[std::min(known, index)]; }
+  static int floor_of(const std::vector<int>& floor, size_t known, size_t index) {
+    return floor[std::min(known, index)];
+  }
 
-  size_t choose(const std::vector<bool>& done, const std::vector<int>& missing, const std::vector<int>& height,
-                const std::vector<int>& earliest, size_t first) const {
+  size_t choose(const std::vector<bool>& done, const std::vector<int>& missing,
+                const std::vector<int>& height, const std::vector<int>& earliest, size_t first) const {
     size_t best = first;
     bool found = false;
     const size_t end = std::min(done.size(), first + static_cast<size_t>(window_) + 1);
     for (size_t i = first; i < end; ++i) {
       if (done[i] || missing[i] != 0) continue;
-      if (!found || height[i] > height[best] || (height[i] == height[best] && earliest[i] < earliest[best])) best = i;
+      if (!found || height[i] > height[best] || (height[i] == height[best] && earliest[i] < earliest[best]))
+        best = i;
       found = true;
     }
     return best;
@@ -238,13 +254,16 @@ class BlockScheduler {
     if (branch_ != nullptr) length = std::max(length, branch_bound(all) + 1 + kDelaySlots);
     const int limit = length + 4096;
     while (!fits_at(length, after)) {
-      if (++length > limit) return fail(Code::kInternal, "block " + block_.name + ": no place for its end found");
+      if (++length > limit)
+        return fail(Code::kInternal, "block " + block_.name + ": no place for its end found");
     }
     finish(length);
     return {};
   }
 
-  bool loops_to_itself() const { return std::find(block_.succ.begin(), block_.succ.end(), index_) != block_.succ.end(); }
+  bool loops_to_itself() const {
+    return std::find(block_.succ.begin(), block_.succ.end(), index_) != block_.succ.end();
+  }
 
   int self_bound(const std::vector<Timed>& all) const {
     int bound = 0;
@@ -260,7 +279,8 @@ class BlockScheduler {
     int bound = 0;
     for (const Timed& a : all) {
       if (const auto gap = register_gap(*a.inst, *branch_)) bound = std::max(bound, a.time + *gap);
-      if (a.inst->effect == Effect::kLock || a.inst->effect == Effect::kDone) bound = std::max(bound, a.time + 1);
+      if (a.inst->effect == Effect::kLock || a.inst->effect == Effect::kDone)
+        bound = std::max(bound, a.time + 1);
     }
     return bound;
   }

@@ -19,7 +19,8 @@ Footprint footprint(const Inst& inst, size_t alternative);
 // Which slots and units are taken at which time; with a period, times are taken modulo it.
 class Reservations {
  public:
-  explicit Reservations(int period = 0) : period_(period), rows_(period > 0 ? static_cast<size_t>(period) : 0) {}
+  explicit Reservations(int period = 0)
+      : period_(period), rows_(period > 0 ? static_cast<size_t>(period) : 0) {}
 
   bool fits(const Footprint& print, int time) const;
   void add(const Footprint& print, int time);
@@ -56,7 +57,8 @@ Result<void> schedule_blocks(Function& fn, const ScheduleOptions& options);
 
 // Turns labels into blocks, finds successors, drops what cannot be reached.
 Result<void> finish_control_flow(Function& fn);
-// Splits variables into independent ones where values do not meet. Error: a variable is read before it is written.
+// Splits variables into independent ones where values do not meet. Error: a variable is read before it is
+// written.
 Result<void> split_variables(Function& fn);
 void resolve_all(Function& fn);
 // Cells live at the start of each block, by program order (only valid before scheduling).

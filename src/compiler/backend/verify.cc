@@ -1,10 +1,12 @@
-// Symbolic replay (see verify.h). Every execution of an instruction gives each of its results a tag of its own: (source
-// index, how many times it ran, which result). The source run notes the tags that every execution reads; the bundle run
-// moves the same tags through physical registers with the commit and sample cycles of the exposed pipeline and compares.
-// Trip counts and branch conditions that the program loads from memory are invented, within the promises of the loops.
+// Symbolic replay (see verify.h). Every execution of an instruction gives each of its results a tag of its
+// own: (source index, how many times it ran, which result). The source run notes the tags that every
+// execution reads; the bundle run moves the same tags through physical registers with the commit and sample
+// cycles of the exposed pipeline and compares. Trip counts and branch conditions that the program loads from
+// memory are invented, within the promises of the loops.
 #include "compiler/backend/verify.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <unordered_map>
 
@@ -19,12 +21,17 @@ using Tag = u64;
 constexpr int kSeeds = 3;
 constexpr size_t kSourceSteps = 12000;
 constexpr Tag kInitial = Tag{1} << 63;
-constexpr u32 kOwnCode = 0x400000;  // source numbers from here on: loop counters, which exist in other forms in the bundles
+constexpr u32 kOwnCode =
+    0x400000;  // source numbers from here on: loop counters, which exist in other forms in the bundles
 
-Tag make_tag(u32 source, u32 count, size_t result) { return (Tag{source} + 1) << 36 | Tag{count} << 8 | (result & 0xFF); }
+Tag make_tag(u32 source, u32 count, size_t result) {
+  return (Tag{source} + 1) << 36 | Tag{count} << 8 | (result & 0xFF);
+}
 
 // The carry that loop control leaves behind is nobody's business.
-bool is_own(Tag tag) { return (tag & kInitial) == 0 && (tag >> 36) >= kOwnCode; }
+bool is_own(Tag tag) {
+  return (tag & kInitial) == 0 && (tag >> 36) >= kOwnCode;
+}
 
 u64 mix(u64 x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -61,37 +68,63 @@ class MemoryOrder {
   std::map<u16, u32> loads_, stores_;
 };
 
-// The scalar instructions that counters and conditions are made of; nothing for any other, or when an input is unknown.
+bool is_constant(Op op) {
+  return op == Op::MOVX_alu_cg || op == Op::MOVA || op == Op::MOV_alu_mv_mv_mv_cg || op == Op::MOVXM;
+}
+
+// The scalar instructions that counters and conditions are made of; nothing for any other, or when an input
+// is unknown.
 std::optional<u32> evaluate(Op op, const std::vector<std::optional<u32>>& in, i64 imm) {
-  switch (op) {
-    case Op::MOVX_alu_cg: case Op::MOVA: case Op::MOV_alu_mv_mv_mv_cg: case Op::MOVXM: return static_cast<u32>(imm);
-    default: break;
-  }
-  if (in.empty() || std::any_of(in.begin(), in.end(), [](const auto& v) { return !v.has_value(); })) return {};
+  if (is_constant(op)) return static_cast<u32>(imm);
+  if (in.empty() || std::any_of(in.begin(), in.end(), [](const auto& v) { return !v.has_value(); }))
+    return {};
   const u32 a = *in[0], b = in.size() > 1 ? *in[1] : 0;
   const auto sa = static_cast<i32>(a), sb = static_cast<i32>(b);
   switch (op) {
-    case Op::MOV_alu_mv_mv_mv_scl: return a;
-    case Op::ADD_add_r_ri: case Op::ADD_NC_mv_add_ri: return a + static_cast<u32>(imm);
-    case Op::ADD_alu_r_rr: case Op::ADD_NC_mv_add_rr: return a + b;
-    case Op::JNZD: return a - 1;
-    case Op::SUB: return a - b;
-    case Op::AND: return a & b;
-    case Op::OR: return a | b;
-    case Op::XOR: return a ^ b;
-    case Op::EQ: return a == b;
-    case Op::NE: return a != b;
-    case Op::EQZ: return a == 0;
-    case Op::NEZ: return a != 0;
-    case Op::LT: return sa < sb;
-    case Op::GE: return sa >= sb;
-    case Op::LTU: return a < b;
-    case Op::GEU: return a >= b;
-    case Op::LSHL: return sb >= 0 ? a << (sb & 31) : a >> (-sb & 31);
-    case Op::ASHL: return sb >= 0 ? a << (sb & 31) : static_cast<u32>(sa >> (-sb & 31));
-    case Op::SEL_EQZ: return in.size() > 2 && *in[2] == 0 ? a : b;
-    case Op::SEL_NEZ: return in.size() > 2 && *in[2] != 0 ? a : b;
-    default: return {};
+    case Op::MOV_alu_mv_mv_mv_scl:
+      return a;
+    case Op::ADD_add_r_ri:
+    case Op::ADD_NC_mv_add_ri:
+      return a + static_cast<u32>(imm);
+    case Op::ADD_alu_r_rr:
+    case Op::ADD_NC_mv_add_rr:
+      return a + b;
+    case Op::JNZD:
+      return a - 1;
+    case Op::SUB:
+      return a - b;
+    case Op::AND:
+      return a & b;
+    case Op::OR:
+      return a | b;
+    case Op::XOR:
+      return a ^ b;
+    case Op::EQ:
+      return a == b;
+    case Op::NE:
+      return a != b;
+    case Op::EQZ:
+      return a == 0;
+    case Op::NEZ:
+      return a != 0;
+    case Op::LT:
+      return sa < sb;
+    case Op::GE:
+      return sa >= sb;
+    case Op::LTU:
+      return a < b;
+    case Op::GEU:
+      return a >= b;
+    case Op::LSHL:
+      return sb >= 0 ? a << (sb & 31) : a >> (-sb & 31);
+    case Op::ASHL:
+      return sb >= 0 ? a << (sb & 31) : static_cast<u32>(sa >> (-sb & 31));
+    case Op::SEL_EQZ:
+      return in.size() > 2 && *in[2] == 0 ? a : b;
+    case Op::SEL_NEZ:
+      return in.size() > 2 && *in[2] != 0 ? a : b;
+    default:
+      return {};
   }
 }
 
@@ -173,8 +206,11 @@ class SourceRun {
     const Tag trip = cells_[inst.access[1].cell];
     if (!known.contains(trip)) known[trip] = invent_trip(*loop, trip);
     const u32 value = known[trip];
-    // A number invented earlier for another purpose may break the promise: nothing can be said about what follows.
-    if (value == 0 || value < loop->options.min_trip || value % std::max<u32>(1, loop->options.trip_multiple_of) != 0) stopped_ = true;
+    // A number invented earlier for another purpose may break the promise: nothing can be said about what
+    // follows.
+    if (value == 0 || value < loop->options.min_trip ||
+        value % std::max<u32>(1, loop->options.trip_multiple_of) != 0)
+      stopped_ = true;
   }
 
   void execute(int block, size_t index, const Inst& inst) {
@@ -197,7 +233,9 @@ class SourceRun {
     if (inst.effect == Effect::kLock && inst.release) ++releases_;
     if (inst.load) order_.load(inst.mem);
     if (inst.store) order_.store(inst.mem);
-    const u32 id = own ? static_cast<u32>(static_cast<int>(kOwnCode) + block * 0x400 + static_cast<int>(index & 0x3FF)) : inst.source;
+    const u32 id =
+        own ? static_cast<u32>(static_cast<int>(kOwnCode) + block * 0x400 + static_cast<int>(index & 0x3FF))
+            : inst.source;
     const u32 count = own ? own_count_++ : static_cast<u32>(records[inst.source].size());
     size_t result = 0;
     const auto value = evaluate(inst.ops[0], values, immediate_of(inst));
@@ -253,7 +291,8 @@ class BundleRun {
     std::optional<size_t> target;
     const size_t limit = 64 * (source_.total + 1000);
     for (cycle_ = 0; !finished(); ++cycle_) {
-      if (static_cast<size_t>(cycle_) > limit) return mismatch(pc, "the program does not come to its end (in time)");
+      if (static_cast<size_t>(cycle_) > limit)
+        return mismatch(pc, "the program does not come to its end (in time)");
       TRY(commit());
       if (!halted_) {
         if (pc >= code_.bundles.size()) return mismatch(pc - 1, "execution runs past the end");
@@ -292,8 +331,10 @@ class BundleRun {
 
   Error mismatch(size_t bundle, const std::string& what) const {
     char address[16];
-    std::snprintf(address, sizeof address, "0x%x", bundle < program_.bundles.size() ? program_.bundles[bundle].address : 0);
-    return fail(tegula::Code::kInternal, "verification: bundle " + std::string(address) + ", cycle " + std::to_string(cycle_) + ": " + what);
+    std::snprintf(address, sizeof address, "0x%x",
+                  bundle < program_.bundles.size() ? program_.bundles[bundle].address : 0);
+    return fail(tegula::Code::kInternal, "verification: bundle " + std::string(address) + ", cycle " +
+                                             std::to_string(cycle_) + ": " + what);
   }
 
   std::string name(const Step& step) const {
@@ -306,7 +347,8 @@ class BundleRun {
     for (size_t i = 0; i < it->second.size(); ++i) {
       const Write& write = it->second[i];
       for (size_t j = 0; j < i; ++j) {
-        if (it->second[j].atom == write.atom) return mismatch(write.bundle, "two results are written to one register in one cycle");
+        if (it->second[j].atom == write.atom)
+          return mismatch(write.bundle, "two results are written to one register in one cycle");
       }
       regs_[write.atom] = write.tag;
     }
@@ -328,8 +370,10 @@ class BundleRun {
     u32 locks = 0, releases = 0;
     for (const Step& step : code_.bundles[bundle]) {
       if (step.inst.effect == Effect::kBranch) TRY(branch(step, bundle, target, wait));
-      if (step.inst.source == kNoSource) issue_own(step, bundle);
-      else TRY(issue_source(step, bundle));
+      if (step.inst.source == kNoSource)
+        issue_own(step, bundle);
+      else
+        TRY(issue_source(step, bundle));
       if (step.inst.effect == Effect::kLock) ++locks;
       if (step.inst.effect == Effect::kLock && step.inst.release) ++releases;
       if (step.inst.effect == Effect::kDone) halted_ = true;
@@ -350,7 +394,8 @@ class BundleRun {
         if (!access.def) inputs.push_back(read(access));
       }
       const auto value = source_.known.find(inputs[0]);
-      if (value == source_.known.end()) return mismatch(bundle, "a branch depends on a value that the source never tested");
+      if (value == source_.known.end())
+        return mismatch(bundle, "a branch depends on a value that the source never tested");
       taken = (value->second == 0) == (op == Op::JZ);
     }
     if (op == Op::JNZD) {
@@ -360,7 +405,8 @@ class BundleRun {
     }
     if (!taken) return {};
     const auto it = code_.at.find(address);
-    if (it == code_.at.end() || address % 16 != 0) return mismatch(bundle, "branch to " + std::to_string(address) + ", where no aligned bundle starts");
+    if (it == code_.at.end() || address % 16 != 0)
+      return mismatch(bundle, "branch to " + std::to_string(address) + ", where no aligned bundle starts");
     target = it->second;
     wait = kDelaySlots + 1;
     return {};
@@ -395,28 +441,38 @@ class BundleRun {
   Result<void> issue_source(const Step& step, size_t bundle) {
     const u32 source = step.inst.source;
     // Turns of an unrolled loop may change places, everything else runs in the order of the source.
-    const u32 count = step.inst.turns > 1 ? step.runs++ * step.inst.turns + step.inst.turn : counts_[source]++;
+    const u32 count =
+        step.inst.turns > 1 ? step.runs++ * step.inst.turns + step.inst.turn : counts_[source]++;
     size_t result = 0, input = 0;
     for (const Access& access : step.inst.access) {
-      if (access.def) writes_[cycle_ + access.cycle].push_back({access.cell, make_tag(source, count, result++), access.bypass, bundle});
-      else samples_[cycle_ + access.cycle - 1].push_back({&step, count, input++, &access, bundle});
+      if (access.def)
+        writes_[cycle_ + access.cycle].push_back(
+            {access.cell, make_tag(source, count, result++), access.bypass, bundle});
+      else
+        samples_[cycle_ + access.cycle - 1].push_back({&step, count, input++, &access, bundle});
     }
     const bool memory = step.inst.load || step.inst.store;
-    if (memory) touches_[cycle_ + (step.inst.store ? step.inst.mem_last : step.inst.mem_first) - 1].push_back({&step, count, bundle});
+    if (memory)
+      touches_[cycle_ + (step.inst.store ? step.inst.mem_last : step.inst.mem_first) - 1].push_back(
+          {&step, count, bundle});
     if (count >= source_.records[source].size()) {
       if (source_.complete) return mismatch(bundle, name(step) + " runs more often than in the source");
       return {};
     }
     ++matched_;
     const Record& record = source_.records[source][count];
-    if (step.inst.effect != Effect::kNone && record.effect != effects_++) return mismatch(bundle, name(step) + ": locks, streams and events are out of order");
-    if (memory && !step.inst.mem.local && record.locks_before != locks_) return mismatch(bundle, name(step) + ": a memory access moved across a lock operation");
+    if (step.inst.effect != Effect::kNone && record.effect != effects_++)
+      return mismatch(bundle, name(step) + ": locks, streams and events are out of order");
+    if (memory && !step.inst.mem.local && record.locks_before != locks_)
+      return mismatch(bundle, name(step) + ": a memory access moved across a lock operation");
     return {};
   }
 
   Result<void> sample() {
     if (const auto it = touches_.find(cycle_); it != touches_.end()) {
-      std::stable_sort(it->second.begin(), it->second.end(), [](const Touch& a, const Touch& b) { return a.step->inst.store < b.step->inst.store; });
+      std::stable_sort(it->second.begin(), it->second.end(), [](const Touch& a, const Touch& b) {
+        return a.step->inst.store < b.step->inst.store;
+      });
       for (const Touch& touch : it->second) TRY(touch_memory(touch));
       touches_.erase(it);
     }
@@ -428,8 +484,9 @@ class BundleRun {
       const std::vector<Tag>& inputs = records[s.count].inputs;
       const Tag found = read(*s.access);
       if (inputs.size() > s.input && (inputs[s.input] == found || is_own(inputs[s.input]))) continue;
-      return mismatch(s.bundle, name(*s.step) + ", run " + std::to_string(s.count) + ": input " + std::to_string(s.input) + " is " +
-                                    describe(found) + ", expected " + (inputs.size() > s.input ? describe(inputs[s.input]) : "nothing"));
+      return mismatch(s.bundle, name(*s.step) + ", run " + std::to_string(s.count) + ": input " +
+                                    std::to_string(s.input) + " is " + describe(found) + ", expected " +
+                                    (inputs.size() > s.input ? describe(inputs[s.input]) : "nothing"));
     }
     samples_.erase(it);
     return {};
@@ -437,7 +494,8 @@ class BundleRun {
 
   static std::string describe(Tag tag) {
     if (tag & kInitial) return "a value that no source instruction made";
-    return "result " + std::to_string(tag & 0xFF) + " of source " + std::to_string((tag >> 36) - 1) + ", run " + std::to_string(tag >> 8 & 0xFFFFFFF);
+    return "result " + std::to_string(tag & 0xFF) + " of source " + std::to_string((tag >> 36) - 1) +
+           ", run " + std::to_string(tag >> 8 & 0xFFFFFFF);
   }
 
   Result<void> touch_memory(const Touch& touch) {
@@ -448,10 +506,12 @@ class BundleRun {
     const auto& records = source_.records[inst.source];
     if (touch.count >= records.size()) return {};
     const Record& record = records[touch.count];
-    if (!inst.mem.local && record.releases_before != releases_) return mismatch(touch.bundle, name(*touch.step) + ": a release came before the memory access");
+    if (!inst.mem.local && record.releases_before != releases_)
+      return mismatch(touch.bundle, name(*touch.step) + ": a release came before the memory access");
     if (!touch.step->check_memory) return {};
     if (stores != record.stores_before || (inst.store && loads != record.loads_before)) {
-      return mismatch(touch.bundle, name(*touch.step) + ": memory accesses that may overlap are out of order");
+      return mismatch(touch.bundle,
+                      name(*touch.step) + ": memory accesses that may overlap are out of order");
     }
     return {};
   }
@@ -483,7 +543,8 @@ SourceFacts facts_of(const Function& source) {
   facts.mem.resize(source.sources);
   facts.ordered.assign(source.sources, true);
   for (const Block& block : source.blocks) {
-    const bool disjoint = block.loop >= 0 && source.loops[static_cast<size_t>(block.loop)].options.disjoint_iterations;
+    const bool disjoint =
+        block.loop >= 0 && source.loops[static_cast<size_t>(block.loop)].options.disjoint_iterations;
     for (const Inst& inst : block.insts) {
       if (inst.source == kNoSource) continue;
       facts.mem[inst.source] = inst.mem;
@@ -500,15 +561,18 @@ Result<Code> decode_steps(const Function& source, const CoreProgram& program) {
   for (size_t b = 0; b < program.bundles.size(); ++b) {
     const PlacedBundle& placed = program.bundles[b];
     code.at[placed.address] = b;
-    TRY_ASSIGN(isa::Bundle bundle, isa::decode(ByteSpan(program.code).subspan(placed.address - program.bundles[0].address)));
+    TRY_ASSIGN(isa::Bundle bundle,
+               isa::decode(ByteSpan(program.code).subspan(placed.address - program.bundles[0].address)));
     std::vector<Step> steps;
     for (int i = 0; i < bundle.count; ++i) {
       const isa::Instr& instr = bundle.instr[static_cast<size_t>(i)];
       Step step;
       step.inst.ops = {instr.op};
       for (size_t o = 0; o < isa::info(instr.op).operands.size(); ++o) {
-        if (isa::info(instr.op).operands[o].kind == isa::OperandKind::kReg) step.inst.operand[o] = {true, code.regs.fixed_var(instr.reg(static_cast<int>(o))), 0};
-        else step.inst.operand[o] = {false, {}, instr.operand[o]};
+        if (isa::info(instr.op).operands[o].kind == isa::OperandKind::kReg)
+          step.inst.operand[o] = {true, code.regs.fixed_var(instr.reg(static_cast<int>(o))), 0};
+        else
+          step.inst.operand[o] = {false, {}, instr.operand[o]};
       }
       TRY(resolve(code.regs, step.inst));
       const Origin& origin = placed.origin[static_cast<size_t>(i)];
