@@ -109,7 +109,6 @@ Result<OpenModel> open_model(const ModelOptions& options, i64 context) {
                                               : device::NodeChoice::kAuto;
   npu.node_options.threads = static_cast<unsigned>(options.threads);
   npu.parts = options.precision == "high" ? 2 : 1;
-  npu.rows = static_cast<int>(engine_options.rows_per_pass);
   const auto factory = [&](const engine::RunnerParts& parts) -> Result<std::unique_ptr<engine::OpRunner>> {
     TRY_ASSIGN(std::unique_ptr<engine::NpuRunner> runner,
                engine::NpuRunner::create(parts.weights, parts.cache, parts.pool, npu));

@@ -146,8 +146,8 @@ void pack_activations(const MatmulConfig& config, const MatmulLayout& layout, co
     }
     for (int block = 0; block < pass.row_blocks; ++block) {
       for (int r = 0; r < kBlock; ++r) {
-        const i64 token = token_row(pass, row, block, r);
-        if (token >= rows) continue;
+        // Rows that nobody asked for repeat the last one: a zero row would be a block of denormal exponents.
+        const i64 token = std::min(token_row(pass, row, block, r), rows - 1);
         const float* source = x + token * layout.shape.k;
         std::copy(source, source + layout.shape.k, padded.begin());
         if (config.parts == 2) {

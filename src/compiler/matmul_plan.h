@@ -28,7 +28,7 @@ struct MatmulConfig {
   int max_row_blocks = 2;  // row blocks per core row and pass
   bool bias = false;    // weight chunks carry nc * 8 bias values
   int a_ring = 8;       // activation units in a core
-  int b_ring = 2;       // weight chunks in a core
+  int b_ring = kTileChunks - 1;  // weight chunks in a core; a core drops up to this many at once
   int c_ring = 8;       // result units in a core, >= kTileChunks * max_row_blocks
 
   int block_bytes() const { return number == Number::kBfp16 ? 72 : 64; }

@@ -16,7 +16,7 @@ struct NpuOptions {
   device::NodeChoice node = device::NodeChoice::kAuto;
   device::NodeOptions node_options;
   int parts = 2;   // 1 `fast`, 2 `high`
-  int rows = 128;  // rows of a pass
+  int rows = 64;   // rows of a pass
 };
 
 struct NpuReport {

@@ -55,12 +55,16 @@ class MatmulKernel {
 
   // Moves a ring pointer to the next buffer.
   void advance(VReg pointer, u32 begin, int stride, int count);
+  // Moves a ring pointer by `bytes` (at most one turn).
+  void advance_by(VReg pointer, VReg bytes, u32 begin, int stride, int count);
 
   void setup();
   void read_header();
   void tile();
   void k_chunk();
   void chunk_column();
+  void drop_chunks(VReg count);
+  void share_columns();
   void row_block();
   void start_sums(Label compute);
   void load_sums();
@@ -79,8 +83,10 @@ class MatmulKernel {
   VReg row_, a_, b_ptr_, c_, control_;
   // Of the product.
   VReg tiles_, last_tile_, k_chunks_, row_blocks_, mode_, resident_, epilogue_, a_base_, a_step_, a_wait_;
-  // Of the tile, the k-chunk, the chunk column.
-  VReg c_tile_, width_, k_, a_chunk_, column_, block_;
+  // Of the tile: its width in chunk columns, and how many of them this core drops before, uses, and drops after.
+  VReg c_tile_, width_, before_, use_, after_;
+  // Of the k-chunk and the chunk column.
+  VReg k_, a_chunk_, column_, block_;
   std::vector<VReg> sums_;
 };
 
@@ -91,6 +97,14 @@ void MatmulKernel::advance(VReg pointer, u32 begin, int stride, int count) {
   select(pointer, left, immediate(begin), pointer);
 }
 
+void MatmulKernel::advance_by(VReg pointer, VReg bytes, u32 begin, int stride, int count) {
+  b_.emit(Op::ADD_alu_r_rr, {pointer, pointer, bytes});
+  const VReg inside = scalar("inside"), wrapped = scalar("wrapped");
+  b_.emit(Op::LT, {inside, pointer, immediate(begin + i64{stride} * count)});
+  b_.emit(Op::SUB, {wrapped, pointer, immediate(i64{stride} * count)});
+  select(pointer, inside, wrapped, pointer);
+}
+
 void MatmulKernel::setup() {
   row_ = scalar("row");
   a_ = scalar("a");
@@ -98,7 +112,7 @@ void MatmulKernel::setup() {
   c_ = scalar("c");
   control_ = scalar("control");
   for (VReg* r : {&tiles_, &last_tile_, &k_chunks_, &row_blocks_, &mode_, &resident_, &epilogue_, &a_base_, &a_step_,
-                  &a_wait_, &c_tile_, &width_, &k_, &a_chunk_, &column_, &block_}) {
+                  &a_wait_, &c_tile_, &width_, &before_, &use_, &after_, &k_, &a_chunk_, &column_, &block_}) {
     *r = scalar("state");
   }
   for (int n = 0; n < config_.nc; ++n) sums_.push_back(b_.vreg(RegKind::kDm, "sum"));
@@ -272,58 +286,73 @@ void MatmulKernel::row_block() {
 }
 
 void MatmulKernel::chunk_column() {
-  const Label blocks = b_.label("blocks"), drop = b_.label("drop");
+  const Label blocks = b_.label("blocks");
   acquire(kLockBFull, -1);
-  // In column-split mode a core uses the chunk column of its own row only.
-  const VReg other = scalar("other");
-  b_.emit(Op::NE, {other, column_, row_});
-  b_.emit(Op::AND, {other, other, mode_});
-  b_.jump_if_nonzero(other, drop);
   copy(block_, row_blocks_);
   copy(a_, a_chunk_);
   b_.bind(blocks);
   row_block();
   b_.add_imm(block_, block_, -1);
   b_.jump_if_nonzero(block_, blocks);
-  b_.bind(drop);
   release(kLockBEmpty, 1);
   advance(b_ptr_, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
-  b_.add_imm(column_, column_, 1);
+}
+
+// Takes chunks that belong to other core rows and gives them back at once.
+void MatmulKernel::drop_chunks(VReg count) {
+  const Label none = b_.label("none");
+  b_.jump_if_zero(count, none);
+  b_.acquire(kOwnLocks + kLockBFull, difference(immediate(0), count));
+  const VReg bytes = scalar("bytes");
+  b_.emit(Op::MUL, {bytes, count, immediate(config_.b_stride())});
+  advance_by(b_ptr_, bytes, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
+  b_.release(kOwnLocks + kLockBEmpty, count);
+  b_.bind(none);
 }
 
 void MatmulKernel::k_chunk() {
-  const Label have = b_.label("have"), columns = b_.label("columns"), keep = b_.label("keep");
+  const Label have = b_.label("have"), columns = b_.label("columns"), used = b_.label("used"), keep = b_.label("keep");
   b_.jump_if_zero(a_wait_, have);
-  const VReg wanted = scalar("wanted");
-  b_.emit(Op::SUB, {wanted, immediate(0), row_blocks_});
-  b_.acquire(kOwnLocks + kLockAFull, wanted);
+  b_.acquire(kOwnLocks + kLockAFull, difference(immediate(0), row_blocks_));
   b_.bind(have);
   copy(a_chunk_, a_);
   copy(c_, c_tile_);
-  b_.move_imm(column_, 0);
+  copy(column_, use_);
+  drop_chunks(before_);
+  b_.jump_if_zero(column_, used);
   b_.bind(columns);
   chunk_column();
-  b_.jump_if_nonzero(difference(column_, width_), columns);
+  b_.add_imm(column_, column_, -1);
+  b_.jump_if_nonzero(column_, columns);
+  b_.bind(used);
+  drop_chunks(after_);
   // The next k-chunk's units follow, whatever this core did with these.
-  b_.emit(Op::ADD_alu_r_rr, {a_, a_chunk_, a_step_});
-  const i64 end = kOwnMemory + map_.a + i64{config_.a_ring} * config_.a_stride();
-  const VReg inside = scalar("inside"), wrapped = scalar("wrapped");
-  b_.emit(Op::LT, {inside, a_, immediate(end)});
-  b_.emit(Op::SUB, {wrapped, a_, immediate(i64{config_.a_ring} * config_.a_stride())});
-  select(a_, inside, wrapped, a_);
+  copy(a_, a_chunk_);
+  advance_by(a_, a_step_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
   b_.jump_if_nonzero(resident_, keep);
   b_.release(kOwnLocks + kLockAEmpty, row_blocks_);
   b_.bind(keep);
   b_.add_imm(k_, k_, -1);
 }
 
+// In rows mode a core uses every chunk column of the tile; in column-split mode the one of its own row, if there is one.
+void MatmulKernel::share_columns() {
+  const VReg zero = immediate(0);
+  const VReg has = scalar("has"), own = scalar("own"), rest = scalar("rest");
+  b_.emit(Op::LT, {has, row_, width_});
+  select(own, has, width_, row_);
+  select(before_, mode_, zero, own);
+  b_.emit(Op::SUB, {rest, width_, row_});
+  b_.add_imm(rest, rest, -1);
+  select(rest, has, zero, rest);
+  select(after_, mode_, zero, rest);
+  select(use_, mode_, width_, has);
+}
+
 // A core without a chunk column in this tile still sends a unit, because the mem tile takes one of each core in turn.
 void MatmulKernel::drop_idle_result() {
   const Label busy = b_.label("busy");
-  const VReg idle = scalar("idle");
-  b_.emit(Op::GE, {idle, row_, width_});
-  b_.emit(Op::AND, {idle, idle, mode_});
-  b_.jump_if_zero(idle, busy);
+  b_.jump_if_nonzero(use_, busy);
   acquire(kLockCEmpty, -1);
   copy(c_, c_tile_);
   advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
@@ -336,6 +365,7 @@ void MatmulKernel::tile() {
   const Label chunks = b_.label("chunks");
   const VReg more = difference(tiles_, immediate(1));
   select(width_, more, last_tile_, immediate(kTileChunks));
+  share_columns();
   copy(k_, k_chunks_);
   select(a_, resident_, a_, a_base_);
   b_.bind(chunks);

@@ -2,6 +2,7 @@
 #include "emu/core.h"
 
 #include "emu/core/machine.h"
+#include "emu/core/program.h"
 #include "emu/core/text.h"
 
 namespace tegula::emu {
@@ -12,7 +13,6 @@ Machine::Machine() {
   off_le = register_offset(isa::Reg::le);
   off_lr = register_offset(isa::Reg::lr);
   off_core_id = register_offset(isa::Reg::CORE_ID);
-  index_.assign(kCoreProgramBytes / 2, nullptr);
   for (VecEntry& e : vec) {
     e.args.s1 = e.s1;
     e.args.s2 = e.s2;
@@ -47,7 +47,8 @@ void Machine::reset_state() {
 }
 
 void Machine::drop_program() {
-  index_.assign(kCoreProgramBytes / 2, nullptr);
+  shared_ = nullptr;
+  index_.clear();
   bundles_.clear();
   details_.clear();
   uops_.clear();
@@ -62,13 +63,17 @@ void Machine::clear_pipeline() {
   bypass_cycle = ~u64{0};
 }
 
-Decoded* Machine::lookup(u32 pc) {
+const Decoded* Machine::lookup(u32 pc) {
+  const bool diagnosed = options.hazards || options.uninitialised;
+  if (shared_ == nullptr) shared_ = DecodedProgram::share(program, diagnosed);
+  if (const Decoded* known = shared_->at(pc)) return known;
   const bool inside = pc < kCoreProgramBytes && (pc & 1) == 0;
+  if (index_.empty()) index_.assign(kCoreProgramBytes / 2, nullptr);
   if (inside && index_[pc / 2] != nullptr) return index_[pc / 2];
   Decoded& d = bundles_.emplace_back();
   d.detail = &details_.emplace_back();
   if (inside) {
-    predecode(program, pc, options.hazards || options.uninitialised, d, uops_);
+    predecode(program, pc, diagnosed, d, uops_);
     index_[pc / 2] = &d;
   } else {
     d.pc = pc;

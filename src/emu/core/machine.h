@@ -107,7 +107,7 @@ struct DecodedDetail {
 // One bundle, ready to execute.
 struct alignas(64) Decoded {
   const Uop* uops = nullptr;
-  Decoded* next = nullptr;
+  const Decoded* next = nullptr;  // at next_pc, where known
   DecodedDetail* detail = nullptr;
   u32 pc = 0, next_pc = 0;
   u8 uop_count = 0, address_count = 0, sync_count = 0, flags = 0;
@@ -178,6 +178,8 @@ struct MacCache {
   u32 conf = 0;
   MacFn fn = nullptr;
 };
+
+class DecodedProgram;
 
 class Machine {
  public:
@@ -304,7 +306,7 @@ class Machine {
   u32 load_live = 0;  // bit i: loads issued i cycles ago
   alignas(64) u8 buffers[kBufferSlots * kRing * kBufferBytes];
 
-  Decoded* current = nullptr;
+  const Decoded* current = nullptr;
   u32 next_pc = 0;     // of the bundle to issue next
   bool begun = false;  // results of this cycle are visible already, its bundle has not issued
   u8 sync_done = 0;
@@ -334,7 +336,7 @@ class Machine {
   bool next_sync(const Decoded& d, Stop& stop);
   bool fill_sync_stop(const SyncOp& s, Stop& stop);
   void run_bypassed(const Uop& u);
-  Decoded* lookup(u32 pc);
+  const Decoded* lookup(u32 pc);
   Stop make_stop(StopReason reason, const Decoded* d) const;
   Stop make_fault(const std::string& text) const;
   void drain();
@@ -350,7 +352,9 @@ class Machine {
   void diagnose(const Decoded& d);
   void note_hazard(const Hazard& hazard);
 
-  std::vector<Decoded*> index_;  // by pc / 2
+  // The program shared with equal cores; bundles that its linear walk does not reach are decoded here.
+  std::shared_ptr<const DecodedProgram> shared_;
+  std::vector<const Decoded*> index_;  // by pc / 2, empty until needed
   std::deque<Decoded> bundles_;
   std::deque<DecodedDetail> details_;
   std::deque<std::vector<Uop>> uops_;

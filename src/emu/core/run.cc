@@ -484,14 +484,12 @@ Stop Machine::run_loop(u64 end) {
       if (left != 0) next_pc = r(off_ls);
       d = lookup(next_pc);
     } else {
-      if (d->next == nullptr) [[unlikely]]
-        const_cast<Decoded*>(d)->next = lookup(next_pc);
-      d = d->next;
+      d = d->next != nullptr ? d->next : lookup(next_pc);
     }
     if ((flags != 0 || attention) && stops_after(*finished, stop)) [[unlikely]]
       break;
   }
-  current = const_cast<Decoded*>(d);
+  current = d;
   return stop;
 }
 

@@ -1,0 +1,34 @@
+// Predecoded core programs. Cores with equal program memory share one, so that 32 cores of one kernel keep its bundles in
+// the host's cache once instead of 32 times. A shared program never changes after it was made: threads read it freely.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "emu/core/machine.h"
+
+namespace tegula::emu {
+
+class DecodedProgram {
+ public:
+  // The program with these 16 KiB, from the process-wide store or newly made.
+  static std::shared_ptr<const DecodedProgram> share(const u8* program, bool diagnose);
+
+  // The bundle at pc, or nullptr where a linear walk from address 0 finds none.
+  const Decoded* at(u32 pc) const {
+    return pc < kCoreProgramBytes && (pc & 1) == 0 ? index_[pc / 2] : nullptr;
+  }
+
+ private:
+  DecodedProgram(const u8* program, bool diagnose);
+
+  std::vector<u8> bytes_;
+  bool diagnose_;
+  std::vector<const Decoded*> index_;  // by pc / 2
+  std::vector<Decoded> bundles_;
+  std::deque<DecodedDetail> details_;
+  std::deque<std::vector<Uop>> uops_;
+};
+
+}  // namespace tegula::emu
