@@ -14,7 +14,9 @@ MAX_FUNCTION_LINES = 60
 
 # path -> why it may break the length rules
 LONG_FILES = {}
-LONG_FUNCTIONS = {}
+LONG_FUNCTIONS = {
+    "src/arch/dma.cc": "one line per field of the buffer descriptors",
+}
 
 # Folders that may print and exit; all others are libraries.
 PROGRAM_FOLDERS = {"cli"}
