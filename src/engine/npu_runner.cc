@@ -35,7 +35,15 @@ Result<std::unique_ptr<NpuRunner>> NpuRunner::create(WeightStore& weights, KvCac
 }
 
 Result<void> NpuRunner::prepare(const graph::Graph& graph) {
-  TRY(CpuRunner::prepare(graph));
+  // Only what host ops read is expanded to fp32; matrix weights go straight into the packed image.
+  for (const graph::Node& node : graph.nodes) {
+    if (node.op == graph::Op::kMatmul) continue;
+    for (const graph::WeightId id : node.weights) {
+      if (id == graph::kNone) continue;
+      TRY_ASSIGN(const ref::MatrixView view, weights().get(graph.weights[id]));
+      (void)view;
+    }
+  }
   const Stopwatch compile_time;
   TRY_ASSIGN(model_, compiler::compile(graph, {.parts = options_.parts, .rows = options_.rows}));
   compile_seconds_ = compile_time.seconds();

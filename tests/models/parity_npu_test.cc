@@ -124,7 +124,7 @@ TEST(ParityNpu, SmolLm2HighFollowsTheReference) {
 TEST(ParityNpu, MiniLm) {
   const std::string path = model_dir() + "/all-minilm-l6-v2";
   NEED_MODEL(path + "/model.safetensors");
-  const auto engine = Engine::load(path, {}, npu(1));
+  const auto engine = Engine::load(path, {}, npu(2));
   ASSERT_TRUE(engine.ok()) << engine.error().message;
   check_encoder(**engine, Golden("minilm.safetensors"), 20, 2, 0.9995);
 }
