@@ -72,13 +72,14 @@ function(tegula_add_benches)
   endforeach()
 endfunction()
 
-# fuzz/<name>.cc becomes fuzz_<name> (libFuzzer, clang).
+# fuzz/<folder>_<what>.cc becomes fuzz_<folder>_<what> (libFuzzer, clang), linked to the library of that folder.
 function(tegula_add_fuzzers)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/*.cc)
   foreach(source ${sources})
     get_filename_component(name ${source} NAME_WE)
+    string(REGEX MATCH "^[a-z]+" folder ${name})
     add_executable(fuzz_${name} ${source})
-    target_link_libraries(fuzz_${name} PRIVATE tegula_cli)
+    target_link_libraries(fuzz_${name} PRIVATE tegula_${folder})
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
 endfunction()
