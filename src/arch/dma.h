@@ -73,6 +73,13 @@ Result<BdWords> encode(TileKind kind, const Bd& bd);
 // something.
 Bd decode(TileKind kind, std::span<const u32> words);
 
+// Writes the iteration counter of a BD in register form; the hardware moves it on at each load.
+constexpr void set_iteration_current(TileKind kind, BdWords& words, u32 current) {
+  const int word = kind == TileKind::kCore ? 4 : 6;
+  const int lsb = kind == TileKind::kCore ? 19 : kind == TileKind::kMem ? 23 : 26;
+  words[word] = (words[word] & ~(0x3Fu << lsb)) | (current & 0x3F) << lsb;
+}
+
 constexpr u32 bd_base(TileKind kind) {
   return kind == TileKind::kMem ? 0xA0000 : 0x1D000;
 }

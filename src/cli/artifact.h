@@ -1,8 +1,6 @@
 // What several commands need of array artifacts: the configuration inside a file, and the core programs inside it.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "arch/grid.h"
@@ -11,11 +9,6 @@
 #include "format/cdo.h"
 
 namespace tegula::cli {
-
-enum class ArtifactKind : u8 { kXclbin, kPdi, kCdo, kStream, kGguf, kSafetensors, kUnknown };
-std::string_view artifact_name(ArtifactKind kind);
-// By content, never by name.
-ArtifactKind detect_artifact(ByteSpan bytes);
 
 // The configuration commands of an xclbin, a PDI or a CDO. Errors: those of the readers; kUnsupported for other kinds.
 Result<std::vector<format::CdoCommand>> array_commands(ByteSpan bytes);

@@ -1,16 +1,17 @@
 // tegula bench: matrix products on the array. For each shape: what bounds it, the modelled time in a steady state and alone,
 // and how fast the emulator runs it. Modelled times come from the emulator's cost model; wall times are measured.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/stopwatch.h"
 #include "cli/commands.h"
 #include "compiler/emit/matmul_array.h"
 #include "compiler/kernels/matmul_kernel.h"
 #include "compiler/matmul_pack.h"
 #include "device/client.h"
+#include "emu/cost_model.h"
 #include "format/pdi.h"
 
 namespace tegula::cli {
@@ -24,8 +25,8 @@ using compiler::MatmulShape;
 using compiler::Number;
 using nlohmann::json;
 
-constexpr double kClockHz = 1.8e9;           // array clock, measured by hipfire on Strix Halo
-constexpr double kDdrBytesPerSecond = 57e9;  // what DDR gives the shim DMA in practice
+using emu::cost::kClockHz;
+using emu::cost::kDdrBytesPerSecond;
 constexpr double kCoreMacs = 512;            // of the multiplier per cycle
 constexpr int kCores = 32;
 
@@ -101,10 +102,10 @@ class ProductBench {
     fill(layout, shape.m, runs, weights, activations);
     TRY_ASSIGN(const Bytes stream, compiler::matmul_stream(config_, runs));
     const device::NodeRunReport before = client_->stats().run.value_or(device::NodeRunReport{});
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     TRY(run(stream, {&weights, &activations, &results}));
     Measured out;
-    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    out.seconds = watch.seconds();
     const device::NodeRunReport after = client_->stats().run.value_or(device::NodeRunReport{});
     out.cycles = static_cast<double>(after.array_cycles - before.array_cycles);
     out.matrix_ops = after.matrix_ops - before.matrix_ops;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/artifact.h"
 #include "cli/commands.h"
+#include "format/detect.h"
 #include "format/gguf.h"
 #include "format/safetensors.h"
 #include "format/txn.h"
@@ -101,23 +102,24 @@ Result<json> inspect_safetensors(ByteSpan bytes) {
 }
 
 Result<json> inspect_bytes(ByteSpan bytes) {
-  const ArtifactKind kind = detect_artifact(bytes);
+  const format::FileKind kind = format::detect(bytes);
   Result<json> out = json::object();
   switch (kind) {
-    case ArtifactKind::kXclbin: out = inspect_xclbin(bytes); break;
-    case ArtifactKind::kPdi:
-    case ArtifactKind::kCdo: {
+    case format::FileKind::kXclbin: out = inspect_xclbin(bytes); break;
+    case format::FileKind::kPdi:
+    case format::FileKind::kCdo: {
       TRY_ASSIGN(const std::vector<format::CdoCommand> commands, array_commands(bytes));
       out = inspect_array(commands);
       break;
     }
-    case ArtifactKind::kStream: out = inspect_stream(bytes); break;
-    case ArtifactKind::kGguf: out = inspect_gguf(bytes); break;
-    case ArtifactKind::kSafetensors: out = inspect_safetensors(bytes); break;
-    case ArtifactKind::kUnknown:
+    case format::FileKind::kTxn: out = inspect_stream(bytes); break;
+    case format::FileKind::kGguf: out = inspect_gguf(bytes); break;
+    case format::FileKind::kSafetensors: out = inspect_safetensors(bytes); break;
+    case format::FileKind::kElf:
+    case format::FileKind::kUnknown:
       return fail(Code::kUnsupported, "content is not recognised (expected xclbin, PDI, CDO, instruction stream, GGUF or safetensors)");
   }
-  if (out.ok()) (*out)["kind"] = artifact_name(kind);
+  if (out.ok()) (*out)["kind"] = format::file_kind_name(kind);
   return out;
 }
 

@@ -1,10 +1,10 @@
 // tegula run, tegula embed, tegula compile.
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/stopwatch.h"
 #include "cli/catalog.h"
 #include "cli/commands.h"
 #include "cli/session_report.h"
@@ -18,10 +18,6 @@ namespace tegula::cli {
 namespace {
 
 using nlohmann::json;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 std::string token_or_empty(const text::Tokenizer& tokenizer, std::optional<i32> id) {
   return id ? std::string(tokenizer.token_text(*id)) : std::string();
@@ -55,7 +51,7 @@ Result<void> run(const RunOptions& options) {
     generate.sampling = {.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .seed = options.seed};
   }
   TRY_ASSIGN(const std::unique_ptr<engine::Session> session, engine::Session::open(*model.engine));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto stream = [&](std::string_view piece) {
     if (options.json) return true;
     std::fwrite(piece.data(), 1, piece.size(), stdout);
@@ -64,7 +60,7 @@ Result<void> run(const RunOptions& options) {
   TRY_ASSIGN(const engine::Generation out, engine::generate(*session, tokens, generate, stream));
   const RunFacts facts{.prompt_tokens = out.prompt_tokens,
                        .tokens = static_cast<i64>(out.tokens.size()),
-                       .seconds = seconds_since(start),
+                       .seconds = watch.seconds(),
                        .prefill_seconds = out.prefill_seconds};
   if (!options.json) {
     std::printf("\n");
@@ -80,9 +76,9 @@ Result<void> run(const RunOptions& options) {
 Result<void> embed(const EmbedOptions& options) {
   TRY_ASSIGN(OpenModel model, open_model(options, 0));
   if (options.check) TRY(print_check(options, model, model.engine->tokenizer().encode(options.texts[0], true)));
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   TRY_ASSIGN(const std::vector<engine::Embedding> out, engine::embed(*model.engine, options.texts));
-  RunFacts facts{.seconds = seconds_since(start)};
+  RunFacts facts{.seconds = watch.seconds()};
   json vectors = json::array();
   for (const engine::Embedding& one : out) {
     facts.prompt_tokens += one.tokens;

@@ -1,7 +1,6 @@
 #include "cli/pull.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 
 #include "base/file.h"
 #include "cli/progress.h"
+#include "program/program.h"
 
 extern char** environ;
 
@@ -26,27 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr u64 kStep = u64{1} << 20;  // bytes between progress updates
-
-class Sha256 {
- public:
-  Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) { EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr); }
-  void add(ByteSpan data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
-  std::string hex() {
-    u8 digest[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
-    EVP_DigestFinal_ex(context_.get(), digest, &length);
-    std::string text;
-    for (unsigned i = 0; i < length; ++i) {
-      char pair[3];
-      std::snprintf(pair, sizeof(pair), "%02x", digest[i]);
-      text += pair;
-    }
-    return text;
-  }
-
- private:
-  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
-};
 
 // Holds <model directory>/.lock, so that two pulls do not write the same files.
 class PullLock {
@@ -86,7 +65,8 @@ Result<void> check_file(const std::string& path, u64 bytes, std::string_view sha
   if (found != bytes) {
     return fail(Code::kCorrupt, path + ": " + std::to_string(found) + " bytes, expected " + std::to_string(bytes));
   }
-  TRY_ASSIGN(const std::string hash, file_sha256(path));
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
+  const std::string hash = program::sha256_hex(file.bytes());
   if (hash != sha256) {
     return fail(Code::kCorrupt, path + ": SHA-256 is " + hash + ", expected " + std::string(sha256));
   }
@@ -159,14 +139,12 @@ Result<void> extract(zip_t* archive, const CatalogFile& file, const fs::path& ta
   std::unique_ptr<FILE, int (*)(FILE*)> out(std::fopen(partial.c_str(), "wb"), std::fclose);
   if (!out) return fail(Code::kIo, partial + ": cannot create: " + std::strerror(errno));
   Progress progress(std::string(file.local), file.bytes);
-  Sha256 hash;
   std::vector<u8> buffer(kStep);
   u64 done = 0;
   while (done <= file.bytes) {
     const zip_int64_t n = zip_fread(member.get(), buffer.data(), buffer.size());
     if (n < 0) return fail(Code::kCorrupt, std::string(file.in_package) + ": the package is damaged");
     if (n == 0) break;
-    hash.add({buffer.data(), static_cast<size_t>(n)});
     if (std::fwrite(buffer.data(), 1, n, out.get()) != static_cast<size_t>(n)) {
       return fail(Code::kIo, partial + ": cannot write: " + std::strerror(errno));
     }
@@ -176,9 +154,7 @@ Result<void> extract(zip_t* archive, const CatalogFile& file, const fs::path& ta
   if (std::fflush(out.get()) != 0 || ::fsync(fileno(out.get())) != 0) {
     return fail(Code::kIo, partial + ": cannot write: " + std::strerror(errno));
   }
-  if (done != file.bytes || hash.hex() != file.sha256) {
-    return fail(Code::kCorrupt, std::string(file.in_package) + ": size or SHA-256 differs from the catalog");
-  }
+  TRY(check_file(partial, file.bytes, file.sha256));
   fs::rename(partial, target, error);
   if (error) return fail(Code::kIo, target.string() + ": cannot replace: " + error.message());
   return {};
@@ -192,13 +168,6 @@ bool all_present(const CatalogEntry& entry, const std::string& directory) {
 }
 
 }  // namespace
-
-Result<std::string> file_sha256(const std::string& path) {
-  TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
-  Sha256 hash;
-  hash.add(file.bytes());
-  return hash.hex();
-}
 
 Result<bool> pull(const CatalogEntry& entry, const PullOptions& options) {
   const std::string directory = model_directory();

@@ -17,7 +17,4 @@ struct PullOptions {
 // Returns true when something was fetched. Errors: kIo (disk, pip), kCorrupt (size or hash differ), kNotFound.
 Result<bool> pull(const CatalogEntry& entry, const PullOptions& options);
 
-// Hex SHA-256 of a file.
-Result<std::string> file_sha256(const std::string& path);
-
 }  // namespace tegula::cli

@@ -1,9 +1,9 @@
 #include "cli/session_report.h"
 
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/stopwatch.h"
 #include "cli/catalog.h"
 
 namespace tegula::cli {
@@ -12,10 +12,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kCoreMacs = 512;  // multiply-adds of a core per cycle
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 json device_json(const engine::NpuReport& report) {
   json out = {{"name", report.device.node},
@@ -90,7 +86,7 @@ void print_device(const json& device) {
 }  // namespace
 
 Result<OpenModel> open_model(const ModelOptions& options, i64 context) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   TRY_ASSIGN(const std::string path, resolve_model(options.model));
   OpenModel out;
   out.precision = options.precision;
@@ -100,7 +96,7 @@ Result<OpenModel> open_model(const ModelOptions& options, i64 context) {
   engine_options.check = options.check && options.device != Device::kCpu;
   if (options.device == Device::kCpu) {
     TRY_ASSIGN(out.engine, engine::Engine::load(path, engine_options));
-    out.load_seconds = seconds_since(start);
+    out.load_seconds = watch.seconds();
     return out;
   }
   engine::NpuOptions npu;
@@ -116,7 +112,7 @@ Result<OpenModel> open_model(const ModelOptions& options, i64 context) {
     return std::unique_ptr<engine::OpRunner>(std::move(runner));
   };
   TRY_ASSIGN(out.engine, engine::Engine::load(path, engine_options, factory));
-  out.load_seconds = seconds_since(start);
+  out.load_seconds = watch.seconds();
   return out;
 }
 
@@ -156,8 +152,8 @@ Result<void> print_check(const ModelOptions& options, OpenModel& model, std::spa
   TRY_ASSIGN(const std::vector<engine::CheckLine> lines, engine::check_device(*model.engine, *cpu, tokens));
   std::fprintf(stderr, "%-28s %12s %12s %12s %12s\n", "op", "local L2", "local worst", "accum. L2", "accum. worst");
   for (const engine::CheckLine& line : lines) {
-    std::fprintf(stderr, "%-28s %12.3e %12.3e %12.3e %12.3e\n", line.node.c_str(), line.local_l2, line.local_worst,
-                 line.accumulated_l2, line.accumulated_worst);
+    std::fprintf(stderr, "%-28s %12.3e %12.3e %12.3e %12.3e\n", line.accumulated.node.c_str(), line.local.relative_l2,
+                 line.local.worst, line.accumulated.relative_l2, line.accumulated.worst);
   }
   model.engine->executor().reset_report();
   return {};

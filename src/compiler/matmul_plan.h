@@ -84,12 +84,11 @@ struct MatmulPass {
   bool resident = false;   // activations stay in the core for all tiles
   i64 a_row_bytes = 0;     // header unit + units of one core row
   i64 c_column_bytes = 0;  // results of one array column
-  int a_streams = kCoreRows;
 
   // The pass for `rows` rows, 1 <= rows <= config.max_rows(): up to 8 rows go to column split.
   MatmulPass() = default;
   MatmulPass(const MatmulConfig& config, const MatmulLayout& layout, i64 rows);
-  i64 a_bytes() const { return a_streams * a_row_bytes; }
+  i64 a_bytes() const { return kCoreRows * a_row_bytes; }
   i64 c_bytes() const { return kColumns * c_column_bytes; }
 };
 

@@ -266,22 +266,22 @@ u64 clamp(u64 whole, u64 offset, u64 size) {
   return offset >= whole ? 0 : std::min(size, whole - offset);
 }
 
+void flush_range(internal::ClientState& state, const u8* data, u64 whole, u64 offset, u64 size) {
+  const u64 bytes = clamp(whole, offset, size);
+  if (bytes == 0) return;
+  state.node->flush(data + offset, bytes);
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.counters.bytes_flushed += bytes;
+}
+
 }  // namespace
 
 void Client::flush(const Buffer& buffer, u64 offset, u64 size) {
-  const u64 bytes = clamp(buffer.size, offset, size);
-  if (bytes == 0) return;
-  state_->node->flush(buffer.data + offset, bytes);
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->counters.bytes_flushed += bytes;
+  flush_range(*state_, buffer.data, buffer.size, offset, size);
 }
 
 void Client::flush(const Code& code, u64 offset, u64 size) {
-  const u64 bytes = clamp(code.size, offset, size);
-  if (bytes == 0) return;
-  state_->node->flush(code.data + offset, bytes);
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->counters.bytes_flushed += bytes;
+  flush_range(*state_, code.data, code.size, offset, size);
 }
 
 void Client::invalidate(const Buffer& buffer, u64 offset, u64 size) {

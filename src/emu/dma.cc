@@ -133,7 +133,7 @@ void Engine::load_bd(Channel& channel, int number) {
     arch::Bd& stored = tile.bds[number];
     stored.iteration_current =
         stored.iteration_current + 1 >= stored.iteration_wrap ? 0 : stored.iteration_current + 1;
-    if (auto words = arch::encode(channel.tile.kind(), stored); words.ok()) tile.bd_words[number] = *words;
+    arch::set_iteration_current(channel.tile.kind(), tile.bd_words[number], stored.iteration_current);
   }
   if (!channel.flow.in_packet) channel.flow.route.reset();  // a header may come first, or another id
   channel.left = channel.bd.length;

@@ -1,7 +1,5 @@
 #include "engine/check.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "engine/session.h"
@@ -28,17 +26,6 @@ Result<void> run_tokens(Engine& engine, std::span<const i32> tokens) {
   return {};
 }
 
-void compare(const ref::Tensor& got, const ref::Tensor& want, CheckLine& line) {
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < want.data.size(); ++i) {
-    const double difference = std::fabs(double{got.data[i]} - want.data[i]);
-    error += difference * difference;
-    norm += double{want.data[i]} * want.data[i];
-    line.accumulated_worst = std::max(line.accumulated_worst, difference);
-  }
-  line.accumulated_l2 = norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
-}
-
 }  // namespace
 
 Result<std::vector<CheckLine>> check_device(Engine& device, Engine& cpu, std::span<const i32> tokens) {
@@ -56,18 +43,15 @@ Result<std::vector<CheckLine>> check_device(Engine& device, Engine& cpu, std::sp
   device.executor().reset_report();
   device.executor().observe([&](const NodeEvent& event) {
     if (event.place != Place::kDevice) return;
-    CheckLine line{.node = event.graph.label(event.graph.nodes[event.index])};
-    compare(event.out, expected[line.node], line);
-    lines.push_back(std::move(line));
+    const std::string& node = event.graph.label(event.graph.nodes[event.index]);
+    lines.push_back({.local = {}, .accumulated = compare(node, event.out, expected[node])});
   });
   const Result<void> on_device = run_tokens(device, tokens);
   device.executor().observe({});
   TRY(on_device);
   for (CheckLine& line : lines) {
     for (const CheckRow& row : device.executor().report().checks) {
-      if (row.node != line.node) continue;
-      line.local_l2 = row.relative_l2;
-      line.local_worst = row.worst;
+      if (row.node == line.accumulated.node) line.local = row;
     }
   }
   return lines;

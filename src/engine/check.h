@@ -10,11 +10,8 @@
 namespace tegula::engine {
 
 struct CheckLine {
-  std::string node;
-  double local_l2 = 0;          // relative L2 against the host with the same inputs
-  double local_worst = 0;       // largest absolute difference, same inputs
-  double accumulated_l2 = 0;    // against a whole pass on the host
-  double accumulated_worst = 0;
+  CheckRow local;        // against the host with the same inputs
+  CheckRow accumulated;  // against a whole pass on the host
 };
 
 // Runs the tokens (one sequence from position 0) through `device`, which must have been loaded with EngineOptions::check, and

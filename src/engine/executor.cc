@@ -11,6 +11,8 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+}  // namespace
+
 CheckRow compare(const std::string& node, const ref::Tensor& got, const ref::Tensor& want) {
   CheckRow out;
   out.node = node;
@@ -29,8 +31,6 @@ CheckRow compare(const std::string& node, const ref::Tensor& got, const ref::Ten
   out.relative_l2 = norm > 0 ? std::sqrt(error / norm) : std::sqrt(error);
   return out;
 }
-
-}  // namespace
 
 OpTotals ExecutionReport::total() const {
   OpTotals out;

@@ -30,6 +30,9 @@ struct CheckRow {
   i64 worst_col = 0;
 };
 
+// `got` against `want`, which have the same shape.
+CheckRow compare(const std::string& node, const ref::Tensor& got, const ref::Tensor& want);
+
 struct ExecutionReport {
   i64 passes = 0;
   i64 rows = 0;

@@ -1,11 +1,10 @@
 #include "engine/npu_runner.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstring>
 #include <mutex>
 
+#include "base/stopwatch.h"
 #include "compiler/emit/matmul_array.h"
 #include "compiler/matmul_pack.h"
 
@@ -14,14 +13,6 @@ namespace {
 
 using compiler::MatmulPass;
 using compiler::Product;
-
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 constexpr i64 kPackGrain = 64;  // weight rows that one thread expands and packs at a time
 

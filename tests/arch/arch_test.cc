@@ -235,5 +235,21 @@ TEST(Registers, NamesAndUnknownOffsets) {
   EXPECT_EQ(mux.family->fields.front().msb, 15);
 }
 
+TEST(Bd, IterationCounterAloneIsWhatEncodeWrites) {
+  for (const TileKind kind : {TileKind::kShim, TileKind::kMem, TileKind::kCore}) {
+    Bd bd;
+    bd.length = 64;
+    bd.iteration_step = 16;
+    bd.iteration_wrap = 64;
+    auto words = encode(kind, bd);
+    ASSERT_TRUE(words.ok());
+    for (u32 current : {1u, 37u, 63u, 0u}) {
+      bd.iteration_current = current;
+      set_iteration_current(kind, *words, current);
+      EXPECT_EQ(*words, *encode(kind, bd)) << kind_name(kind) << " " << current;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tegula::arch
