@@ -13,10 +13,6 @@ constexpr double kClockHz = 1.8e9;
 
 // DDR: about 57 GB/s is what public projects reach with all 16 shim read channels (47 to 60 reported).
 constexpr double kDdrBytesPerSecond = 57e9;
-// The same in 1/1024 cycles per byte, so that the engine computes with integers.
-constexpr u64 kDdrTicksPerCycle = 1024;
-constexpr u64 kDdrTicksPerByte = static_cast<u64>(kClockHz / kDdrBytesPerSecond * kDdrTicksPerCycle + 0.5);
-
 // Controller: the published rates of four GEMMs divided by the operations of their streams give 0.36 to 0.42
 // us for one operation of the stream, whatever its kind.
 constexpr u64 kControllerOpCycles = static_cast<u64>(0.4e-6 * kClockHz);

@@ -50,7 +50,8 @@ void Engine::reset() {
   arbiter_owner_ = {};
   for (auto& waiting : arbiter_waiting_) waiting.clear();
   controller_ = {};
-  now_ = ddr_free_ = 0;
+  now_ = 0;
+  ddr_share_.clear();
   for (TileState& tile : tiles_) {
     const Tile t = tile.tile;
     const arch::TileTraits traits = arch::traits(t.kind());
@@ -119,7 +120,11 @@ void Engine::run_bursts() {
 void Engine::process(const Event& event) {
   ++report_.events;
   if (event.component == kControllerComponent) return controller_step();
-  if (event.component < kCoreComponent) {
+  if (event.component == kDdrComponent) {
+    if (event.epoch == ddr_epoch_) end_ddr_segments();
+    return;
+  }
+  if (event.component < kDdrComponent) {
     const u32 flow_number = event.component - kFlowComponent;
     TileState& tile = tiles_[flow_number / kFlowsPerTile];
     const u32 index = flow_number % kFlowsPerTile;

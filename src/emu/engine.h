@@ -22,6 +22,7 @@
 #include "emu/array.h"
 #include "emu/burst_pool.h"
 #include "emu/core_model.h"
+#include "emu/ddr_share.h"
 #include "emu/event_queue.h"
 #include "emu/switches.h"
 #include "format/txn.h"
@@ -35,7 +36,8 @@ constexpr u32 kControllerComponent = 0;
 constexpr u32 kFlowComponent = 1;  // + tile index * 8 + flow of the tile
 constexpr u32 kFlowsPerTile = 8;   // MM2S 0..5, core stream port 6
 constexpr u32 kCoreFlow = 6;
-constexpr u32 kCoreComponent = kFlowComponent + kFlowsPerTile * arch::kTiles;  // + tile index
+constexpr u32 kDdrComponent = kFlowComponent + kFlowsPerTile * arch::kTiles;
+constexpr u32 kCoreComponent = kDdrComponent + 1;  // + tile index
 
 struct LockRef {
   arch::Tile tile;
@@ -258,6 +260,8 @@ class Engine {
   void retry(std::vector<Flow*>& waiting);
   void begin_segment(Flow& flow, u64 words);
   void end_segment(Flow& flow);
+  void end_ddr_segments();
+  void schedule_ddr();
   const u8* take_words(Flow& flow, bool* tlast);
   void after_segment(Flow& flow, const Route& route, bool tlast);
   void deliver(Flow& flow, const Sink& sink, const u8* words);
@@ -308,7 +312,8 @@ class Engine {
   std::vector<CoreSlot*> runnable_;
   Controller controller_;
   u64 now_ = 0;
-  u64 ddr_free_ = 0;  // in cost::kDdrTicksPerCycle parts of a cycle
+  DdrShare ddr_share_;
+  u32 ddr_epoch_ = 0;  // of the event for its next end
   std::optional<Failure> failure_;
   std::vector<u8> staging_;            // gathered words of a segment
   std::vector<u8> port_words_buffer_;  // of a core's port, or a header

@@ -157,14 +157,21 @@ void Engine::begin_segment(Flow& flow, u64 words) {
     tile.channels[0][sink.channel].state = Channel::State::kMoving;
     if (sink.tile.kind() == TileKind::kShim) ddr_bytes += words * 4;
   }
-  // One word per cycle; through the shim also not faster than DDR, which serves all channels in order of
-  // request.
-  u64 end = now_ + words;
-  if (ddr_bytes != 0) {
-    ddr_free_ = std::max(ddr_free_, now_ * cost::kDdrTicksPerCycle) + ddr_bytes * cost::kDdrTicksPerByte;
-    end = std::max(end, (ddr_free_ + cost::kDdrTicksPerCycle - 1) / cost::kDdrTicksPerCycle);
-  }
-  queue_.push(end, flow.component, flow.epoch);
+  // One word per cycle; through the shim also not faster than its share of DDR.
+  if (ddr_bytes == 0) return queue_.push(now_ + words, flow.component, flow.epoch);
+  ddr_share_.start(now_, ddr_bytes, flow.component, &flow);
+  schedule_ddr();
+}
+
+// The event of the next end; an older one becomes void.
+void Engine::schedule_ddr() {
+  const u64 end = ddr_share_.next_end();
+  if (end != ~0ull) queue_.push(end, kDdrComponent, ++ddr_epoch_);
+}
+
+void Engine::end_ddr_segments() {
+  while (Flow* flow = ddr_share_.take_ended(now_)) end_segment(*flow);
+  schedule_ddr();
 }
 
 void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
