@@ -52,6 +52,7 @@ struct Stop {
 struct CoreOptions {
   bool hazards = false;         // report operands read while a write to them is in flight
   bool uninitialised = false;   // report registers read before anything wrote them
+  bool traces = true;            // false: every bundle goes through the pipeline model
   bool neighbour_stops = true;  // false: bundles use neighbour pointers directly, without a kNeighbour stop
 };
 
@@ -70,6 +71,7 @@ struct Hazard {
 
 struct CoreCounters {
   u64 bundles = 0;          // issued
+  u64 traced = 0;           // of these, within traces (a figure of the host's speed, not of the core)
   u64 matrix_ops = 0;       // vmac, vmul and relatives issued (not accumulator add, neg, clr)
   u64 accumulator_ops = 0;  // vadd, vsub, vneg, vclr, vmov.d in the vec slot
   u64 loads = 0, stores = 0;

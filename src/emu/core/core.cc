@@ -59,6 +59,8 @@ void Machine::drop_program() {
 
 void Machine::clear_pipeline() {
   for (CycleSlot& slot : ring) slot.commits = slot.events = slot.stores = 0;
+  trace = nullptr;
+  trace_at = ~u64{0};
   vec_live = load_live = 0;
   bypass_cycle = ~u64{0};
 }

@@ -19,6 +19,9 @@
 namespace tegula::emu {
 
 class Machine;
+struct Trace;
+struct TraceOp;
+struct TraceSet;
 struct Uop;
 using Handler = void (*)(Machine&, const Uop&);
 // A later step of an operation that issued at `issue`; buf is its own scratch, see Machine::buffer.
@@ -31,6 +34,8 @@ enum class Kind : u8 { kNone, k32, k64, k128, k256, k512, k1024, k2048, kEx, kQx
 
 constexpr u8 kFlagReadsMvBypass = 1;
 constexpr u8 kFlagWritesBypass = 2;  // MV bypass of an mv-slot result, VEC bypass of a vec-slot result
+constexpr u8 kFlagNow = 4;           // writes its result when it runs and uses nothing but registers
+constexpr u8 kFlagPlainStore = 8;    // stores register `a` as it is
 
 struct alignas(64) Uop {
   Handler run = nullptr;
@@ -112,6 +117,7 @@ struct alignas(64) Decoded {
   u32 pc = 0, next_pc = 0;
   u8 uop_count = 0, address_count = 0, sync_count = 0, flags = 0;
   AddressOp address[3];
+  mutable const TraceSet* traces = nullptr;  // of landings here; by atomic access
 };
 static_assert(sizeof(Decoded) == 128);
 
@@ -306,6 +312,23 @@ class Machine {
   u32 load_live = 0;  // bit i: loads issued i cycles ago
   alignas(64) u8 buffers[kBufferSlots * kRing * kBufferBytes];
 
+  // Trace under way or waiting for its entry (trace.h).
+  const Trace* trace = nullptr;
+  u64 trace_at = ~u64{0};  // pipe of its first bundle; ~0: none
+  u64 trace_base = 0;
+  u8** trace_pointers = nullptr;  // addresses of the trace, computed ahead
+  u8* trace_scratch = nullptr;
+
+  // Moves the pipeline to a cycle of the trace without stepping through those between, where nothing happens.
+  void trace_cycle(u32 cycle) {
+    const u64 to = trace_base + cycle;
+    const u64 ahead = to - pipe;
+    if (ahead == 0) return;
+    vec_live = ahead < 32 ? (vec_live << ahead) & 0x7F : 0;
+    load_live = ahead < 32 ? (load_live << ahead) & 0x1FF : 0;
+    pipe = to;
+  }
+
   const Decoded* current = nullptr;
   u32 next_pc = 0;     // of the bundle to issue next
   bool begun = false;  // results of this cycle are visible already, its bundle has not issued
@@ -321,7 +344,15 @@ class Machine {
   template <bool kDiagnose>
   bool issue(const Decoded& d, Stop& stop);
   void begin_cycle();
+  void memory_cycle();
   void end_cycle();
+  friend void model_begin_cycle(Machine& m, const TraceOp& op);
+  friend void model_end_cycle(Machine& m, const TraceOp& op);
+  friend void model_issue(Machine& m, const TraceOp& op);
+  void land(const Decoded* d);
+  const Decoded* run_trace(const Decoded* d, u64 last);
+  bool trace_fits(u64 last) const;
+  bool form_trace_addresses();
   void finish_loads(u64 issue);
   void access_loads(u64 issue);
   void clear_pipeline();

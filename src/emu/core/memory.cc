@@ -52,6 +52,7 @@ void run_store(Machine& m, const Uop& u) {
 
 bool add_store(Binder& b, u32 size, Handler run) {
   Uop u = b.make(run);
+  u.flags |= kFlagPlainStore;
   u.a = b.offset("src");
   u.latency = b.timing.memory_last;
   if (!b.add_address(u, size, size, true)) return false;

@@ -1,5 +1,6 @@
 // Predecoded core programs. Cores with equal program memory share one, so that 32 cores of one kernel keep its bundles in
-// the host's cache once instead of 32 times. A shared program never changes after it was made: threads read it freely.
+// the host's cache once instead of 32 times. A shared program never changes after it was made, but for traces that are added to it:
+// threads read it freely.
 #pragma once
 
 #include <deque>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "emu/core/machine.h"
+#include "emu/core/trace.h"
 
 namespace tegula::emu {
 
@@ -20,6 +22,10 @@ class DecodedProgram {
     return pc < kCoreProgramBytes && (pc & 1) == 0 ? index_[pc / 2] : nullptr;
   }
 
+  // What is known about landing at a bundle of at(), built when first asked for; loop_end: address of the last bundle of
+  // the hardware loop that starts there, or ~0.
+  const TraceSet* traces(const Decoded& at, u32 loop_end) const;
+
  private:
   DecodedProgram(const u8* program, bool diagnose);
 
@@ -29,6 +35,7 @@ class DecodedProgram {
   std::vector<Decoded> bundles_;
   std::deque<DecodedDetail> details_;
   std::deque<std::vector<Uop>> uops_;
+  mutable std::vector<std::unique_ptr<TraceSet>> traces_;  // under a lock
 };
 
 }  // namespace tegula::emu

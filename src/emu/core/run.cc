@@ -2,6 +2,8 @@
 // loops (semantics: exposed pipeline without interlocks; five delay bundles; le / ls / lc loops).
 #include "emu/core/machine.h"
 #include "emu/core/text.h"
+#include "emu/core/trace.h"
+#include "emu/core/trace_ops.h"
 
 namespace tegula::emu {
 
@@ -179,11 +181,15 @@ inline void Machine::begin_cycle() {
   if (vec_live & (1u << 3)) vec_stage4(vec[(pipe - 3) & (kVecRing - 1)], pipe - 3);
 }
 
-inline void Machine::end_cycle() {
+inline void Machine::memory_cycle() {
   CycleSlot& at = ring[pipe & (kRing - 1)];
   if (load_live & (1u << 4)) access_loads(pipe - 4);
   for (u32 i = 0; i < at.stores; ++i) copy_bytes(at.store[i].target, at.store[i].data, at.store[i].size);
   at.stores = 0;
+}
+
+inline void Machine::end_cycle() {
+  memory_cycle();
   vec_live = (vec_live << 1) & 0x7F;
   load_live = (load_live << 1) & 0x1FF;
   ++pipe;
@@ -404,6 +410,31 @@ void Machine::run_bypassed(const Uop& u) {
   if (with_q) std::memcpy(regs + q_of_x(p.dst), saved_q, 16);
 }
 
+// Steps of the pipeline model within a trace.
+void model_begin_cycle(Machine& m, const TraceOp& op) {
+  m.trace_cycle(op.cycle);
+  m.begin_cycle();
+}
+
+void model_end_cycle(Machine& m, const TraceOp& op) {
+  m.trace_cycle(op.cycle);
+  m.memory_cycle();
+}
+
+void model_issue(Machine& m, const TraceOp& op) {
+  m.trace_cycle(op.cycle);
+  const Uop& u = *op.uop;
+  for (u32 i = 0; i < op.count; ++i) {
+    m.memory_of[i] = m.trace_pointers[op.address + i];
+    m.eager[i] = false;
+  }
+  if ((u.flags & kFlagReadsMvBypass) != 0 && m.bypass_cycle == m.pipe) {
+    m.run_bypassed(u);
+  } else {
+    u.run(m, u);
+  }
+}
+
 // Issues the bundle, or fills in the stop that must be dealt with first.
 template <bool kDiagnose>
 bool Machine::issue(const Decoded& d, Stop& stop) {
@@ -462,6 +493,12 @@ Stop Machine::run_loop(u64 end) {
       stop = make_stop(StopReason::kBudget, d);
       break;
     }
+    if constexpr (!kDiagnose) {
+      if (pipe == trace_at) [[unlikely]] {
+        d = run_trace(d, last);
+        if (d == nullptr || pipe >= last) continue;
+      }
+    }
     if (!begun) {
       begin_cycle();
       begun = true;
@@ -478,11 +515,15 @@ Stop Machine::run_loop(u64 end) {
     if (branch_delay != 0 && --branch_delay == 0) [[unlikely]] {
       next_pc = branch_target;
       d = lookup(next_pc);
+      if constexpr (!kDiagnose) land(d);
     } else if (r(off_lc) != 0 && r(off_le) == d->pc) [[unlikely]] {
       const u32 left = r(off_lc) - 1;
       set<u32>(off_lc, left);
       if (left != 0) next_pc = r(off_ls);
       d = lookup(next_pc);
+      if constexpr (!kDiagnose) {
+        if (left != 0) land(d);
+      }
     } else {
       d = d->next != nullptr ? d->next : lookup(next_pc);
     }

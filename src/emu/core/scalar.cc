@@ -31,6 +31,7 @@ void binary(Machine& m, const Uop& u) {
 template <auto F>
 bool bind_binary(Binder& b) {
   Uop u = b.make(binary<+F>, b.has("d0") ? "d0" : "dst");
+  u.flags |= kFlagNow;
   u.a = b.offset("s0");
   if (b.has("s1")) u.b = b.offset("s1");
   if (b.has("imm")) u.imm = static_cast<i32>(b.imm("imm"));
@@ -57,6 +58,7 @@ void carry_op(Machine& m, const Uop& u) {
 template <int op>
 bool bind_carry(Binder& b) {
   Uop u = b.make(carry_op<op>, "d0");
+  u.flags |= kFlagNow;
   u.a = b.offset("s0");
   if (b.has("s1")) u.b = b.offset("s1");
   if (b.has("imm")) u.imm = static_cast<i32>(b.imm("imm"));
@@ -88,6 +90,7 @@ bool bind_select(Binder& b) {
         m.set<u32>(v.dst, m.r(nonzero == (v.aux != 0) ? v.a : v.b));
       },
       "d0");
+  u.flags |= kFlagNow;
   u.a = b.offset("s0");
   u.b = b.offset("s1");
   u.c = b.offset("s2");
@@ -171,6 +174,7 @@ void move_late(Machine& m, const Uop& u) {
 
 bool bind_move_immediate(Binder& b) {
   Uop u = b.make(move_now, "dst");
+  u.flags |= kFlagNow;
   const char* source = b.has("i") ? "i" : "src";
   const int at = b.find(source);
   if (at < 0) return false;
@@ -204,6 +208,7 @@ u32 to_fixed(u32 bits, u32 s) {
 bool bind_register_move(Binder& b) {
   Uop u = b.make(nullptr, "dst");
   u.run = u.latency == 1 ? move_now : move_late;
+  if (u.latency == 1) u.flags |= kFlagNow;
   u.a = b.offset("src");
   b.push(u);
   return true;
@@ -317,6 +322,7 @@ bool bind_add_no_carry(Binder& b) {
         m.set<u32>(v.dst, (m.r(v.a) + m.r(v.b) + static_cast<u32>(v.imm)) & v.mask);
       },
       "dst");
+  u.flags |= kFlagNow;
   u.a = b.offset("s0");
   if (b.has("s1")) u.b = b.offset("s1");
   if (b.has("imm")) u.imm = static_cast<i32>(b.imm("imm"));
