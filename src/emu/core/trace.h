@@ -6,8 +6,8 @@
 // step, a multiply works in place. Operations still under way when a trace begins or ends, and those without a direct
 // form, go through the pipeline model, cycle by cycle, inside the trace too. Results are the same to the bit and cycle.
 //
-// A trace begins kPrefix bundles after a landing (the target of a branch or loop, or the end of another trace), when all
-// that is in flight was issued by bundles known to it. All addresses of a trace are computed first, so a misaligned or
+// A trace begins kTracePrefix bundles or more after a landing (the target of a branch or loop, or the end of another
+// trace), when all that is in flight was issued by bundles known to it. All addresses of a trace are computed first, so a misaligned or
 // foreign one leaves everything untouched to the bundle-wise loop. Bundles that synchronise, branch, or may fault
 // otherwise are never part of a trace.
 #pragma once
@@ -54,6 +54,7 @@ struct TraceControl {  // a control word that a multiplication reads
 
 struct Trace {
   const Decoded* entry = nullptr;
+  u32 begins_after = kTracePrefix;  // bundles from the landing to the entry
   u32 bundles = 0;
   u32 first_pc = 0, last_pc = 0;         // from the landing on
   u32 loop_start = ~u32{0}, loop_end = 0;  // of a loop's iterations: bundle addresses

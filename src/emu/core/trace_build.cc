@@ -83,7 +83,7 @@ bool never_in_trace(const isa::InstrInfo& info, const Family* family) {
 
 bool belongs_to_address(std::string_view operand) {
   for (const char* name : {"ptr_out", "ptr", "mod", "dj", "dc", "dcl", "dch", "dn", "pos", "pos_out", "avail",
-                           "avail_out", "fifo_reg", "fifo_reg_out"}) {
+                           "avail_out", "fifo_reg", "fifo_reg_out", "ptr_superreg"}) {
     if (operand == name) return true;
   }
   return false;
@@ -127,6 +127,12 @@ void add_use(Step& step, isa::Reg reg, isa::OperandTiming when, bool write) {
   }
 }
 
+// Instructions whose status flags the pipeline model does not write.
+bool leaves_flags_alone(const Step& step) {
+  if (!step.loads.empty()) return step.uops.empty() && step.loads[0].load == nullptr;
+  return step.is_vec || step.uops.empty() || is_plain_store(step.uops[0]);
+}
+
 void collect_uses(const isa::Instr& instr, Step& step) {
   const isa::InstrInfo& info = isa::info(instr.op);
   const isa::Timing& timing = isa::timing(instr);
@@ -140,7 +146,7 @@ void collect_uses(const isa::Instr& instr, Step& step) {
     add_use(step, reg, when, false);
   }
   for (const auto& [reg, when] : timing.implicit_defs) {
-    if (!step.addresses.empty() && reg == isa::Reg::sp) continue;
+    if (leaves_flags_alone(step) || (!step.addresses.empty() && reg == isa::Reg::sp)) continue;
     add_use(step, reg, when, true);
   }
   step.memory_last = timing.memory_last;
@@ -172,8 +178,8 @@ bool bind_bundle(const u8* program, u32 pc, u32 at, std::vector<Step>& out) {
     step.loads = std::move(binder.loads);
     step.addresses.assign(scratch.address, scratch.address + scratch.address_count);
     for (const AddressOp& a : step.addresses) mark_address(step, a);
-    collect_uses(instr, step);
     step.is_vec = info.slot == isa::Slot::kVec && !step.uops.empty();
+    collect_uses(instr, step);
     out.push_back(std::move(step));
   }
   return admissible;
@@ -326,7 +332,9 @@ u32 Graph::connect_cell(std::vector<std::pair<Touch, int>>& touches) {
       readers.push_back(part);
       continue;
     }
-    if (writer >= 0 && written == touch.when && writer != part) return touch.when / 8;
+    if (writer >= 0 && written == touch.when && writer != part && !(parts_[writer].model() && parts_[part].model())) {
+      return touch.when / 8;
+    }
     if (writer >= 0) edge(writer, part);
     for (int reader : readers) edge(reader, part);
     readers.clear();
@@ -806,30 +814,27 @@ bool TraceBuilder::build(u32& shorter) {
   return true;
 }
 
-// The longest trace over the bundles given by `next_bundle`; null: not worth it.
-template <typename NextBundle>
-std::unique_ptr<Trace> grow(const u8* program, NextBundle next_bundle, bool must_take_all) {
-  Stretch stretch;
+using Path = std::span<const Decoded* const>;
+
+// As many bundles of the path as can join a trace after its first kTracePrefix; `stopped` is the first that cannot.
+bool collect(const u8* program, Path path, Stretch& stretch, u32& stopped) {
   Growth growth;
-  bool complete = false;
-  for (u32 at = 0; stretch.bundles.size() < kTraceMaxBundles; ++at) {
-    const Decoded* bundle = next_bundle(at);
-    if (bundle == nullptr) {
-      complete = true;
-      break;
-    }
+  for (stopped = 0; stopped < path.size() && stopped < kTraceMaxBundles; ++stopped) {
     std::vector<Step> steps;
-    const bool admissible = bind_bundle(program, bundle->pc, at, steps);
-    if (at < kTracePrefix) {
-      if (steps.empty() && bundle->uop_count != 0) return nullptr;
+    const bool admissible = bind_bundle(program, path[stopped]->pc, stopped, steps);
+    if (stopped < kTracePrefix) {
+      if (steps.empty() && path[stopped]->uop_count != 0) return false;
       for (const Step& step : steps) growth.add_before(step, kTracePrefix);
     } else if (!admissible || !growth.accept(steps)) {
       break;
     }
-    stretch.bundles.push_back(bundle);
+    stretch.bundles.push_back(path[stopped]);
     for (Step& step : steps) stretch.steps.push_back(std::move(step));
   }
-  if (must_take_all && !complete) return nullptr;
+  return true;
+}
+
+std::unique_ptr<Trace> make_trace(Stretch& stretch, bool whole) {
   while (stretch.bundles.size() >= kTracePrefix + kTraceMinBundles) {
     auto trace = std::make_unique<Trace>();
     trace->entry = stretch.bundles[kTracePrefix];
@@ -840,10 +845,41 @@ std::unique_ptr<Trace> grow(const u8* program, NextBundle next_bundle, bool must
     trace->exit_pc = stretch.bundles.back()->next_pc;
     u32 shorter = 0;
     if (TraceBuilder(stretch, kTracePrefix, *trace).build(shorter)) return trace;
-    if (must_take_all || shorter >= trace->bundles) return nullptr;
+    if (whole || shorter >= trace->bundles) return nullptr;
     stretch.cut(kTracePrefix + shorter);
   }
   return nullptr;
+}
+
+// The first trace on a straight path from a landing.
+std::unique_ptr<Trace> straight_trace(const u8* program, Path path) {
+  for (u32 start = 0; start + kTracePrefix + kTraceMinBundles <= path.size();) {
+    Stretch stretch;
+    u32 stopped = 0;
+    if (!collect(program, path.subspan(start), stretch, stopped)) return nullptr;
+    if (auto trace = make_trace(stretch, false)) {
+      trace->begins_after = start + kTracePrefix;
+      return trace;
+    }
+    start += std::max(stopped + 1, kTracePrefix + 1) - kTracePrefix;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Trace> loop_trace(const u8* program, Path body, u32 iterations) {
+  std::vector<const Decoded*> path;
+  for (u32 i = 0; i < iterations; ++i) path.insert(path.end(), body.begin(), body.end());
+  Stretch stretch;
+  u32 stopped = 0;
+  if (!collect(program, path, stretch, stopped) || stopped != path.size()) return nullptr;
+  auto trace = make_trace(stretch, true);
+  if (trace == nullptr) return nullptr;
+  trace->begins_after = kTracePrefix;
+  trace->loop_start = body.front()->pc;
+  trace->loop_end = body.back()->pc;
+  trace->iterations = iterations;
+  trace->loops = iterations - kTracePrefix / static_cast<u32>(body.size());
+  return trace;
 }
 
 }  // namespace
@@ -851,33 +887,17 @@ std::unique_ptr<Trace> grow(const u8* program, NextBundle next_bundle, bool must
 std::unique_ptr<TraceSet> build_traces(const u8* program, const Decoded* at, u32 loop_end) {
   auto set = std::make_unique<TraceSet>();
   set->loop_end = loop_end;
-  const Decoded* next = at;
-  set->straight = grow(
-      program,
-      [&](u32) {
-        const Decoded* bundle = next;
-        if (next != nullptr) next = next->next;
-        return bundle;
-      },
-      false);
+  std::vector<const Decoded*> path;
+  for (const Decoded* d = at; d != nullptr && path.size() < kTraceMaxBundles; d = d->next) path.push_back(d);
+  set->straight = straight_trace(program, path);
   if (loop_end == ~u32{0}) return set;
-  std::vector<const Decoded*> body;
-  for (const Decoded* d = at; d != nullptr && body.size() < kTraceMaxBundles / 2; d = d->next) {
-    body.push_back(d);
-    if (d->pc == loop_end) break;
-  }
-  if (body.empty() || body.back()->pc != loop_end) return set;
+  const auto last = std::find_if(path.begin(), path.end(), [&](const Decoded* d) { return d->pc == loop_end; });
+  if (last == path.end()) return set;
+  const Path body(path.begin(), last + 1);
   for (u32 iterations = 64; iterations >= 2; iterations /= 2) {
     const size_t total = iterations * body.size();
-    if (total >= kTraceMaxBundles || total < kTracePrefix + kTraceMinBundles) continue;
-    auto trace = grow(
-        program, [&](u32 i) { return i < total ? body[i % body.size()] : nullptr; }, true);
-    if (trace == nullptr) continue;
-    trace->loop_start = at->pc;
-    trace->loop_end = loop_end;
-    trace->iterations = iterations;
-    trace->loops = iterations - kTracePrefix / static_cast<u32>(body.size());
-    set->loops.push_back(std::move(trace));
+    if (total > kTraceMaxBundles || total < kTracePrefix + kTraceMinBundles) continue;
+    if (auto trace = loop_trace(program, body, iterations)) set->loops.push_back(std::move(trace));
   }
   return set;
 }

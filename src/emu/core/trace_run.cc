@@ -252,7 +252,7 @@ void Machine::land(const Decoded* d) {
     }
   }
   if (trace == nullptr) trace = set->straight.get();
-  if (trace != nullptr) trace_at = pipe + kTracePrefix;
+  if (trace != nullptr) trace_at = pipe + trace->begins_after;
 }
 
 bool Machine::trace_fits(u64 last) const {
