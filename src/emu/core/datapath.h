@@ -17,7 +17,7 @@ struct MacArgs {
   const u8* e2 = nullptr;
   const u8* acc1 = nullptr;  // 256 bytes; nullptr: absent
   const u8* acc2 = nullptr;
-  u8* out = nullptr;               // 256 bytes, apart from all inputs
+  u8* out = nullptr;               // 256 bytes, apart from all inputs (but see works_in_place)
   u32 conf = 0;                    // the control word
   u16 s1_bytes = 0, s2_bytes = 0;  // elements beyond these are zero
   bool negate_product = false, negate_acc1 = false, negate_acc2 = false;
@@ -30,6 +30,9 @@ enum class MacUnit : u8 { kInteger, kBf16, kBlock };
 // and relatives, else vadd, vsub, vneg.
 MacFn select_mac(u32 conf, MacUnit unit, bool has_product, std::string& why);
 MacFn select_mac_plain(u32 conf, MacUnit unit, bool has_product, std::string& why);  // never AVX2
+
+// Functions whose result may replace acc1, when there is no acc2.
+bool works_in_place(MacFn fn);
 
 void mac_clear(const MacArgs& args);
 void mac_copy(const MacArgs& args);

@@ -262,23 +262,31 @@ TEGULA_AVX2 void careful_bf16(const MacArgs& args) {
   }
 }
 
-// The common case: no third term, exponents in range everywhere. False when some lane needs the careful
-// version.
-TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, __m256i absent, __m256 acc,
-                                           __m256i& top) {
+// The common case: no third term, exponents in range everywhere, no infinity among the accumulators. Terms of any
+// exponent can be added to max(field of acc, field of term) with their sign and it taken off again: where the term's
+// field is the larger, that changes nothing, because the term has at most 18 bits.
+TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, __m256i absent, __m256 acc) {
   const __m256i sign = _mm256_set1_epi32(static_cast<i32>(0x80000000)), field = _mm256_set1_epi32(0x7F800000);
   const __m256i acc_bits = _mm256_castps_si256(acc), term_bits = _mm256_castps_si256(term);
   const __m256i acc_field = _mm256_and_si256(acc_bits, field);
-  top = _mm256_max_epi32(top, acc_field);
-  const __m256i term_larger = _mm256_andnot_si256(absent, _mm256_cmpgt_epi32(field_of_term, acc_field));
-  const __m256i acc_larger = _mm256_cmpgt_epi32(acc_field, field_of_term);
+  const __m256i term_field = _mm256_andnot_si256(absent, field_of_term);
+  const __m256i term_larger = _mm256_cmpgt_epi32(term_field, acc_field);
   const __m256 for_acc = _mm256_castsi256_ps(
-      _mm256_or_si256(_mm256_and_si256(field_of_term, term_larger), _mm256_and_si256(acc_bits, sign)));
+      _mm256_or_si256(_mm256_and_si256(term_field, term_larger), _mm256_and_si256(acc_bits, sign)));
   const __m256 for_term = _mm256_castsi256_ps(
-      _mm256_or_si256(_mm256_and_si256(acc_field, acc_larger), _mm256_and_si256(term_bits, sign)));
+      _mm256_or_si256(_mm256_max_epi32(acc_field, term_field), _mm256_and_si256(term_bits, sign)));
   const __m256 rounded_acc = _mm256_sub_ps(_mm256_add_ps(acc, for_acc), for_acc);
   const __m256 rounded_term = _mm256_sub_ps(_mm256_add_ps(term, for_term), for_term);
   return flush<false>(_mm256_add_ps(rounded_acc, rounded_term));
+}
+
+// The largest exponent field of 64 accumulator lanes is not that of infinities.
+TEGULA_AVX2 inline bool all_finite(const u8* acc) {
+  if (acc == nullptr) return true;
+  const __m256i field = _mm256_set1_epi32(0x7F800000);
+  __m256i top = _mm256_setzero_si256();
+  for (int r = 0; r < 8; ++r) top = _mm256_max_epi32(top, _mm256_and_si256(load256(acc + 32 * r), field));
+  return lanes_of(_mm256_cmpeq_epi32(top, field)) == 0;
 }
 
 TEGULA_AVX2 inline bool any_infinite(__m256i top) {
@@ -286,38 +294,58 @@ TEGULA_AVX2 inline bool any_infinite(__m256i top) {
 }
 
 // All sums of one exponent of each operand lie within the fast range.
-TEGULA_AVX2 inline bool exponents_fit(const u8* e1, const u8* e2) {
-  const auto words = [](const u8* e) TEGULA_AVX2 {
-    return _mm_cvtepu8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(e)));
-  };
+TEGULA_AVX2 bool sums_fit(__m128i e1, __m128i e2) {
   const auto least = [](__m128i v) TEGULA_AVX2 { return _mm_cvtsi128_si32(_mm_minpos_epu16(v)) & 0xFFFF; };
-  const __m128i a = words(e1), b = words(e2), all = _mm_set1_epi16(255);
+  const __m128i a = _mm_cvtepu8_epi16(e1), b = _mm_cvtepu8_epi16(e2), all = _mm_set1_epi16(255);
   const i32 low = least(a) + least(b) - 127;
   const i32 high = 510 - least(_mm_sub_epi16(all, a)) - least(_mm_sub_epi16(all, b)) - 127;
   return low >= kBlockLow && high <= kBlockHigh;
 }
 
-TEGULA_AVX2 bool fast_block(const MacArgs& args) {
+TEGULA_AVX2 inline __m128i eight(const u8* p) {
+  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+}
+
+// Mostly every exponent alone lies where no sum can leave the range.
+TEGULA_AVX2 inline bool exponents_fit(__m128i a, __m128i b) {
+  constexpr int kLow = (kBlockLow + 127) / 2, kHigh = (kBlockHigh + 127) / 2;
+  const __m128i moved = _mm_sub_epi8(_mm_unpacklo_epi64(a, b), _mm_set1_epi8(kLow));
+  const __m128i outside = _mm_subs_epu8(moved, _mm_set1_epi8(kHigh - kLow));
+  return _mm_test_all_zeros(outside, outside) || sums_fit(a, b);
+}
+
+// The exponents, with 127 for blocks of zeros, whose exponent means nothing.
+TEGULA_AVX2 inline __m128i present_exponents(const u8* mantissas, const u8* exponents) {
+  u64 absent = 0;
+  for (int i = 0; i < 8; ++i) absent |= load_le<u64>(mantissas + 8 * i) == 0 ? 0xFFull << (8 * i) : 0;
+  return _mm_blendv_epi8(eight(exponents), _mm_set1_epi8(127), _mm_cvtsi64_si128(static_cast<i64>(absent)));
+}
+
+// Rows of A without a product (padding, or a batch smaller than eight) keep their accumulators. out may be acc1.
+template <bool negate>
+TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2) {
   alignas(32) i16 a[64];
+  alignas(32) i32 rows[8];
   __m256i pairs[4];
   widen<true>(args.s1, a);
   pair_columns(args.s2, pairs);
-  const __m256i columns = _mm256_slli_epi32(
-      _mm256_sub_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(args.e2))),
-                       _mm256_set1_epi32(127)),
-      23);
+  const __m256i bias = _mm256_set1_epi32(127);
+  const __m256i columns = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_cvtepu8_epi32(e2), bias), 23);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(rows), _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
   const __m256i zero = _mm256_setzero_si256(), to_scale = _mm256_set1_epi32(12 << 23);
-  __m256i top = zero;
   for (int r = 0; r < 8; ++r) {
+    const __m256 acc = float_acc(args.acc1, args.negate_acc1, r);
+    if (load_le<u64>(args.s1 + 8 * r) == 0) {
+      store256(args.out + 32 * r, flush<false>(acc));
+      continue;
+    }
     __m256i product = row_product(a + 8 * r, pairs);
-    if (args.negate_product) product = _mm256_sub_epi32(zero, product);
-    const __m256i exponent = _mm256_add_epi32(columns, _mm256_set1_epi32(args.e1[r] << 23));
+    if (negate) product = _mm256_sub_epi32(zero, product);
+    const __m256i exponent = _mm256_add_epi32(columns, _mm256_set1_epi32(rows[r]));
     const __m256 scale = _mm256_castsi256_ps(_mm256_sub_epi32(exponent, to_scale));
     const __m256 term = _mm256_mul_ps(_mm256_cvtepi32_ps(product), scale);
-    store256(args.out + 32 * r, fast_accumulate(term, exponent, _mm256_cmpeq_epi32(product, zero),
-                                                float_acc(args.acc1, args.negate_acc1, r), top));
+    store256(args.out + 32 * r, fast_accumulate(term, exponent, _mm256_cmpeq_epi32(product, zero), acc));
   }
-  return !any_infinite(top);
 }
 
 // bf16 products are exact in single precision unless they are denormal there; those lanes, denormal operands
@@ -344,18 +372,30 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
     top = _mm256_max_epi32(top, raw_field);
     const __m256i exponent = _mm256_sub_epi32(_mm256_add_epi32(fx, fy), bias);
     const __m256 term = _mm256_castsi256_ps(_mm256_andnot_si256(absent, raw_bits));
-    store256(args.out + 32 * r,
-             fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r), top));
+    store256(args.out + 32 * r, fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r)));
   }
-  return lanes_of(bad) == 0 && !any_infinite(top);
+  return lanes_of(bad) == 0 && !any_infinite(top) && all_finite(args.acc1);
 }
 
 }  // namespace
 
-void block_8x8x8t(const MacArgs& args) {
-  if (args.acc2 == nullptr && exponents_fit(args.e1, args.e2) && fast_block(args)) [[likely]]
-    return;
-  careful_block(args);
+TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
+  if (args.acc2 == nullptr && all_finite(args.acc1)) [[likely]] {
+    __m128i e1 = eight(args.e1), e2 = eight(args.e2);
+    bool fits = exponents_fit(e1, e2);
+    if (!fits) {
+      e1 = present_exponents(args.s1, args.e1);
+      e2 = present_exponents(args.s2, args.e2);
+      fits = exponents_fit(e1, e2);
+    }
+    if (fits) return args.negate_product ? fast_block<true>(args, e1, e2) : fast_block<false>(args, e1, e2);
+  }
+  if (args.out != args.acc1) return careful_block(args);
+  alignas(32) u8 out[256];
+  MacArgs apart = args;
+  apart.out = out;
+  careful_block(apart);
+  std::memcpy(args.out, out, sizeof out);
 }
 
 void bf16_elements(const MacArgs& args) {

@@ -204,6 +204,10 @@ MacFn select_float(u32 conf, MacUnit unit, bool has_product, bool fast, std::str
 
 MacFn select_integer(u32 conf, bool has_product, bool fast, std::string& why);
 
+bool works_in_place(MacFn fn) {
+  return fn == avx2::int8_8x8x8 || fn == avx2::block_8x8x8t;
+}
+
 MacFn select_mac(u32 conf, MacUnit unit, bool has_product, std::string& why) {
   static const bool fast = avx2::available();
   if (unit == MacUnit::kInteger) return select_integer(conf, has_product, fast, why);

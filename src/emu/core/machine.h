@@ -183,6 +183,7 @@ constexpr u32 kVecRing = 8;
 struct MacCache {
   u32 conf = 0;
   MacFn fn = nullptr;
+  bool in_place = false;
 };
 
 class DecodedProgram;
@@ -353,6 +354,7 @@ class Machine {
   const Decoded* run_trace(const Decoded* d, u64 last);
   bool trace_fits(u64 last) const;
   bool form_trace_addresses();
+  bool form_streams();
   void finish_loads(u64 issue);
   void access_loads(u64 issue);
   void clear_pipeline();

@@ -31,6 +31,7 @@ void issue_vec(Machine& m, const Uop& u) {
     std::string why;
     cache.fn = select_mac(conf, unit, product, why);
     cache.conf = conf;
+    cache.in_place = cache.fn != nullptr && works_in_place(cache.fn);
     if (cache.fn == nullptr) {
       m.raise(why);
       m.vec_live &= ~1u;

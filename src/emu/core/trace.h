@@ -46,6 +46,18 @@ struct TraceAddress {
   u8 left_in_bundle = 1;  // this one and those that follow
 };
 
+// All addresses of a trace that go through one pointer, when they differ from its value at the entry by constants. A
+// FIFO stream starts at pointer - position; its first fill also makes up for the pointer's misalignment.
+struct AddressStream {
+  u16 base = kZeroRegister, position = kZeroRegister;
+  u8 align_mask = 0;
+  bool fifo = false, filled = false;
+  i32 lowest = 0, end = 0;                       // bytes touched, from the start
+  i32 advance = 0, position_advance = 0;         // of the registers in all
+  i32 least_before = 0, least_after = 0;         // of the position, before and after the first fill
+  std::vector<std::pair<u16, i32>> accesses;     // pointer number, offset from the start
+};
+
 struct TraceControl {  // a control word that a multiplication reads
   u16 reg;
   MacUnit unit;
@@ -62,7 +74,8 @@ struct Trace {
   u32 iterations = 0;                    // needed at the landing
   const Decoded* exit = nullptr;         // straight on, where known
   u32 exit_pc = 0;
-  std::vector<TraceAddress> addresses;
+  std::vector<TraceAddress> addresses;  // in order; empty when streams hold them all
+  std::vector<AddressStream> streams;
   std::vector<TraceControl> controls;
   std::vector<TraceOp> ops;
   u32 loads = 0, stores = 0, matrix_ops = 0, accumulator_ops = 0;  // of direct operations

@@ -462,6 +462,44 @@ std::vector<int> Graph::order() const {
   return out;
 }
 
+// ------------------------------------------------------------- addresses
+
+// Adds an address to the stream of its pointer; false when it does not differ from the entry's by a constant.
+bool extend(std::vector<AddressStream>& streams, const AddressOp& a, u16 pointer) {
+  const bool fifo = a.update == Update::kFill || a.update == Update::kPop;
+  if (a.update == Update::k2D || a.update == Update::k3D || a.update == Update::kPush) return false;
+  if (a.update_index != kZeroRegister || (!fifo && a.index != kZeroRegister)) return false;
+  auto stream = std::find_if(streams.begin(), streams.end(), [&](const AddressStream& s) { return s.base == a.base; });
+  if (stream == streams.end()) {
+    for (const AddressStream& s : streams) {
+      if (s.position == a.base || (fifo && (s.position == a.position || s.base == a.position))) return false;
+    }
+    streams.push_back({});
+    stream = streams.end() - 1;
+    stream->base = a.base;
+    stream->fifo = fifo;
+    if (fifo) stream->position = a.position;
+  }
+  AddressStream& s = *stream;
+  if (s.fifo != fifo || (fifo && s.position != a.position)) return false;
+  const i32 at = fifo ? s.advance - s.position_advance : s.advance + a.imm;
+  if (a.size != 0) {
+    s.lowest = s.accesses.empty() ? at : std::min(s.lowest, at);
+    s.end = s.accesses.empty() ? at + a.size : std::max(s.end, at + a.size);
+    s.align_mask |= a.align_mask;
+    if ((static_cast<u32>(at) & a.align_mask) != 0) return false;
+    s.accesses.push_back({pointer, at});
+  }
+  if (a.update == Update::kLinear) s.advance += a.update_imm;
+  if (!fifo) return true;
+  s.advance += 64;
+  s.position_advance += a.update == Update::kFill ? 64 : 64 - a.size;
+  s.filled |= a.update == Update::kFill;
+  i32& least = s.filled ? s.least_after : s.least_before;
+  least = std::min(least, s.position_advance);
+  return true;
+}
+
 // ------------------------------------------------------------- from steps to operations
 
 class TraceBuilder {
@@ -677,6 +715,7 @@ void TraceBuilder::number_addresses() {
   const auto& steps = stretch_.steps;
   first_address_.assign(steps.size(), 0);
   u16 pointer = 0;
+  bool constant = true;
   for (size_t i = 0; i < steps.size();) {
     size_t end = i;
     u32 in_bundle = 0;
@@ -686,9 +725,15 @@ void TraceBuilder::number_addresses() {
       first_address_[i] = pointer;
       for (const AddressOp& a : steps[i].addresses) {
         trace_.addresses.push_back({a, static_cast<u8>(in_bundle--)});
+        constant = constant && extend(trace_.streams, a, pointer);
         ++pointer;
       }
     }
+  }
+  if (constant) {
+    trace_.addresses.clear();
+  } else {
+    trace_.streams.clear();
   }
 }
 

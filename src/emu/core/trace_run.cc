@@ -98,19 +98,20 @@ void sample_factors(Machine& m, const TraceOp& op) {
   }
 }
 
-template <bool sampled>
-inline void compute(Machine& m, const TraceOp& op, u8* out) {
-  const Uop& u = *op.uop;
-  MacArgs args;
-  args.out = out;
-  if (u.mask != 0) {
-    args.acc1 = u.c != kNoRegister ? m.regs + u.c : nullptr;
-    (u.mask == 1 ? mac_clear : mac_copy)(args);
-    return;
+// Accumulator operations without a control word.
+inline void plain(Machine& m, const Uop& u, u8* out) {
+  if (u.mask == 1) {
+    std::memset(out, 0, 256);
+  } else {
+    std::memmove(out, m.regs + u.c, 256);
   }
-  const bool product = (u.aux & 1) != 0;
-  const MacCache& cache = m.mac_cache[u.mem * 2 + product];
+}
+
+template <bool sampled>
+inline void compute(Machine& m, const TraceOp& op, u8* out, const MacCache& cache) {
+  const Uop& u = *op.uop;
   const u32 conf = cache.conf;  // checked at the entry of the trace
+  MacArgs args;
   args.conf = conf;
   args.negate_product = ((u.aux & 2) != 0) != conf_sub_mul(conf);
   args.negate_acc1 = ((u.aux & 4) != 0) != conf_sub_acc1(conf);
@@ -130,19 +131,38 @@ inline void compute(Machine& m, const TraceOp& op, u8* out) {
     args.e1 = m.regs + e_of_x(u.a);
     args.e2 = m.regs + e_of_x(u.b);
   }
+  if (out != nullptr) {
+    args.out = out;
+    return cache.fn(args);
+  }
+  u8* to = m.regs + op.dst;
+  if (cache.in_place && args.acc2 == nullptr) {
+    args.out = to;
+    return cache.fn(args);
+  }
+  alignas(64) u8 apart[256];
+  args.out = apart;
   cache.fn(args);
+  copy<256>(to, apart);
+}
+
+inline const MacCache& cache_of(Machine& m, const Uop& u) {
+  return m.mac_cache[u.mem * 2 + (u.aux & 1)];
 }
 
 template <bool sampled>
 void vec_to_register(Machine& m, const TraceOp& op) {
-  alignas(64) u8 out[256];
-  compute<sampled>(m, op, out);
-  copy<256>(m.regs + op.dst, out);
+  const Uop& u = *op.uop;
+  if (u.mask != 0) return plain(m, u, m.regs + op.dst);
+  compute<sampled>(m, op, nullptr, cache_of(m, u));
 }
 
 template <bool sampled>
 void vec_to_scratch(Machine& m, const TraceOp& op) {
-  compute<sampled>(m, op, m.trace_scratch + op.scratch + kResultAt);
+  const Uop& u = *op.uop;
+  u8* out = m.trace_scratch + op.scratch + kResultAt;
+  if (u.mask != 0) return plain(m, u, out);
+  compute<sampled>(m, op, out, cache_of(m, u));
 }
 
 void vec_result(Machine& m, const TraceOp& op) {
@@ -263,8 +283,33 @@ bool Machine::trace_fits(u64 last) const {
   return left == 0 || r(off_le) < t.first_pc || r(off_le) > t.last_pc;
 }
 
+// The trace's addresses by their streams; false: nothing has changed.
+bool Machine::form_streams() {
+  const auto& streams = trace->streams;
+  for (const AddressStream& s : streams) {
+    const u32 base = r(s.base), position = r(s.position);
+    const i64 start = i64{(base - position) & kAddressMask} - (kOwnWindow << 16);
+    if (s.accesses.empty()) continue;
+    if (start + s.lowest < 0 || start + s.end > i64{kCoreDataBytes} || (start & s.align_mask) != 0) return false;
+    if (!s.fifo) continue;
+    const i64 behind = s.filled ? base & 63 : 0;
+    if (i64{position} + s.least_before < 0 || i64{position} + s.least_after - behind < 0) return false;
+    if (position > kCoreDataBytes) return false;
+  }
+  for (const AddressStream& s : streams) {
+    const u32 base = r(s.base), position = r(s.position);
+    u8* const start = own + (((base - position) & kAddressMask) - (kOwnWindow << 16));
+    for (const auto& [pointer, offset] : s.accesses) trace_pointers[pointer] = start + offset;
+    const u32 behind = s.filled ? base & 63 : 0;
+    set<u32>(s.base, (base + static_cast<u32>(s.advance) - behind) & kAddressMask);
+    if (s.fifo) set<u32>(s.position, position + static_cast<u32>(s.position_advance) - behind);
+  }
+  return true;
+}
+
 // Forms and checks every address of the trace; false: nothing has changed.
 bool Machine::form_trace_addresses() {
+  if (trace->addresses.empty()) return form_streams();
   alignas(64) u8 before[kAddressBanks];
   std::memcpy(before, regs, sizeof before);
   u8** out = trace_pointers;
@@ -320,6 +365,7 @@ const Decoded* Machine::run_trace(const Decoded* d, u64 last) {
     if (fn == nullptr) return d;
     cache.fn = fn;
     cache.conf = conf;
+    cache.in_place = works_in_place(fn);
   }
   // Two control words of one kind in one trace cannot share the cache.
   for (const TraceControl& control : t.controls) {
