@@ -29,8 +29,9 @@ Result<std::vector<format::CdoCommand>> array_commands(ByteSpan bytes) {
     TRY_ASSIGN(const format::Xclbin xclbin, format::read_xclbin(bytes));
     TRY_ASSIGN(image, format::find_pdi(xclbin));
   } else if (kind != format::FileKind::kPdi) {
-    return fail(Code::kUnsupported, "is no array configuration (found: " + std::string(format::file_kind_name(kind)) +
-                                        "; expected an xclbin, a PDI or a CDO)");
+    return fail(Code::kUnsupported,
+                "is no array configuration (found: " + std::string(format::file_kind_name(kind)) +
+                    "; expected an xclbin, a PDI or a CDO)");
   }
   TRY_ASSIGN(format::Pdi pdi, format::read_pdi(image));
   return std::move(pdi.commands);
@@ -41,15 +42,33 @@ std::vector<TileProgram> core_programs(const std::vector<format::CdoCommand>& co
   for (const format::CdoCommand& command : commands) {
     const arch::Location at = arch::locate(command.address);
     if (!at.valid() || at.tile().kind() != arch::TileKind::kCore) continue;
-    if (at.offset < arch::kCoreProgramOffset || at.offset >= arch::kCoreProgramOffset + arch::kCoreProgramBytes) continue;
+    if (at.offset < arch::kCoreProgramOffset ||
+        at.offset >= arch::kCoreProgramOffset + arch::kCoreProgramBytes)
+      continue;
     Bytes& code = programs[at.tile()];
     const u32 place = at.offset - arch::kCoreProgramOffset;
-    if (command.kind == format::CdoKind::kBlockWrite) put(code, place, command.words.data(), command.words.size() * 4);
+    if (command.kind == format::CdoKind::kBlockWrite)
+      put(code, place, command.words.data(), command.words.size() * 4);
     if (command.kind == format::CdoKind::kWrite) put(code, place, &command.value, 4);
   }
   std::vector<TileProgram> out;
   for (auto& [tile, code] : programs) out.push_back({tile, std::move(code)});
   return out;
+}
+
+std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& commands) {
+  std::vector<ProgramGroup> groups;
+  for (TileProgram& program : core_programs(commands)) {
+    bool known = false;
+    for (ProgramGroup& group : groups) {
+      if (group.code != program.code) continue;
+      group.tiles.push_back(program.tile);
+      known = true;
+      break;
+    }
+    if (!known) groups.push_back({std::move(program.code), {program.tile}});
+  }
+  return groups;
 }
 
 }  // namespace tegula::cli

@@ -1,4 +1,5 @@
-// What several commands need of array artifacts: the configuration inside a file, and the core programs inside it.
+// What several commands need of array artifacts: the configuration inside a file, and the core programs
+// inside it.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,8 @@
 
 namespace tegula::cli {
 
-// The configuration commands of an xclbin, a PDI or a CDO. Errors: those of the readers; kUnsupported for other kinds.
+// The configuration commands of an xclbin, a PDI or a CDO. Errors: those of the readers; kUnsupported for
+// other kinds.
 Result<std::vector<format::CdoCommand>> array_commands(ByteSpan bytes);
 
 struct TileProgram {
@@ -19,5 +21,12 @@ struct TileProgram {
 };
 // Program memory that the commands write, per core tile in grid order.
 std::vector<TileProgram> core_programs(const std::vector<format::CdoCommand>& commands);
+
+// Cores with equal programs, in the order of their first tile.
+struct ProgramGroup {
+  Bytes code;
+  std::vector<arch::Tile> tiles;
+};
+std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& commands);
 
 }  // namespace tegula::cli
