@@ -1,5 +1,5 @@
-// Packing of matrix operands into stream order. Block layouts: semantics handbook 8.3 (0x308: A [r][k], B [k][n]; 0x30C:
-// A [r][k], B [n][k]) and 10.4 (bfp16 memory form, 9 bytes per 8 values).
+// Packing of matrix operands into stream order. Block layouts: semantics handbook 8.3 (0x308: A [r][k], B
+// [k][n]; 0x30C: A [r][k], B [n][k]) and 10.4 (bfp16 memory form, 9 bytes per 8 values).
 #include "compiler/matmul_pack.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ constexpr int kBfpRow = 9;  // bytes of one row of a bfp16 block
 
 // Where the blocks of one n-block live: column of the array, chunk column inside it, place inside the chunk.
 struct ColumnPlace {
-  i64 base;        // byte offset of the array column
+  i64 base;  // byte offset of the array column
   int tile, in_tile, tile_width;
-  int lane;        // n-block inside the chunk
+  int lane;  // n-block inside the chunk
 };
 
 ColumnPlace place_of(const MatmulConfig& config, const MatmulLayout& layout, i64 n_block) {
@@ -52,8 +52,8 @@ i64 token_row(const MatmulPass& pass, int core_row, int row_block, int r) {
   return (i64{core_row} * pass.row_blocks + row_block) * kBlock + r;
 }
 
-void write_header(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass, Epilogue epilogue,
-                  u8* unit) {
+void write_header(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass,
+                  Epilogue epilogue, u8* unit) {
   std::memset(unit, 0, config.a_unit_bytes());
   u32 words[kHeaderWords];
   words[kHeaderTiles] = layout.tiles;
@@ -66,24 +66,54 @@ void write_header(const MatmulConfig& config, const MatmulLayout& layout, const 
   std::memcpy(unit, words, sizeof(words));
 }
 
-// Copies one encoded activation row (k-blocks of `piece` bytes) into the units of its core row.
-void scatter_row(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass, int row_block, int r,
-                 int part, int piece, const u8* encoded, u8* core_row_base) {
-  u8* units = core_row_base + config.a_unit_bytes();
-  for (int chunk = 0; chunk < layout.k_chunks; ++chunk) {
-    u8* unit = units + (i64{chunk} * pass.row_blocks + row_block) * config.a_unit_bytes();
-    for (int k = 0; k < config.kc; ++k) {
-      u8* block = unit + (i64{k} * config.parts + part) * config.block_bytes();
-      std::memcpy(block + r * piece, encoded + (i64{chunk} * config.kc + k) * piece, piece);
+// Writes one encoded activation row (k-blocks of `piece` bytes) into the units of its core row.
+struct Scatter {
+  const MatmulConfig& config;
+  const MatmulLayout& layout;
+  const MatmulPass& pass;
+  int row_block, row;
+  u8* units;
+
+  void operator()(int part, int piece, const u8* encoded) const {
+    for (int chunk = 0; chunk < layout.k_chunks; ++chunk) {
+      u8* unit = units + (i64{chunk} * pass.row_blocks + row_block) * config.a_unit_bytes();
+      for (int k = 0; k < config.kc; ++k, encoded += piece) {
+        std::memcpy(unit + (i64{k} * config.parts + part) * config.block_bytes() + row * piece, encoded,
+                    piece);
+      }
+    }
+  }
+};
+
+// The image of a pass: header and rows of each core row. encode(token, scatter) writes the row of one token.
+template <typename Encode>
+void pack_rows(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass,
+               Epilogue epilogue, const Encode& encode, u8* dst) {
+  std::memset(dst, 0, pass.a_bytes());
+  for (int core_row = 0; core_row < kCoreRows; ++core_row) {
+    u8* base = dst + core_row * pass.a_row_bytes;
+    if (core_row > 0 && pass.mode == Mode::kColumnSplit) {  // every core row sees the same rows
+      std::memcpy(base, dst, pass.a_row_bytes);
+      continue;
+    }
+    write_header(config, layout, pass, epilogue, base);
+    for (int block = 0; block < pass.row_blocks; ++block) {
+      for (int r = 0; r < kBlock; ++r) {
+        encode(token_row(pass, core_row, block, r),
+               Scatter{config, layout, pass, block, r, base + config.a_unit_bytes()});
+      }
     }
   }
 }
 
 }  // namespace
 
-void clear_weights(const MatmulLayout& layout, u8* dst) { std::memset(dst, 0, layout.weight_bytes); }
+void clear_weights(const MatmulLayout& layout, u8* dst) {
+  std::memset(dst, 0, layout.weight_bytes);
+}
 
-void pack_weights(const MatmulConfig& config, const MatmulLayout& layout, i64 first, i64 rows, const float* w, u8* dst) {
+void pack_weights(const MatmulConfig& config, const MatmulLayout& layout, i64 first, i64 rows, const float* w,
+                  u8* dst) {
   const i64 k_blocks = (layout.shape.k + kBlock - 1) / kBlock;
   std::vector<float> padded(k_blocks * kBlock, 0.0f);
   std::vector<u8> encoded[2];
@@ -101,13 +131,15 @@ void pack_weights(const MatmulConfig& config, const MatmulLayout& layout, i64 fi
       const int k = static_cast<int>(kb % config.kc);
       u8* chunk = dst + chunk_offset(config, layout, at, static_cast<int>(kb / config.kc));
       for (int part = 0; part < config.parts; ++part) {
-        std::memcpy(chunk + block_in_chunk(config, k, at.lane, part) + r * kBfpRow, &encoded[part][kb * kBfpRow], kBfpRow);
+        std::memcpy(chunk + block_in_chunk(config, k, at.lane, part) + r * kBfpRow,
+                    &encoded[part][kb * kBfpRow], kBfpRow);
       }
     }
   }
 }
 
-void pack_weights_int8(const MatmulConfig& config, const MatmulLayout& layout, i64 first, i64 rows, const i8* w, u8* dst) {
+void pack_weights_int8(const MatmulConfig& config, const MatmulLayout& layout, i64 first, i64 rows,
+                       const i8* w, u8* dst) {
   for (i64 n = first; n < first + rows; ++n, w += layout.shape.k) {
     const ColumnPlace at = place_of(config, layout, n / kBlock);
     for (i64 k = 0; k < layout.shape.k; ++k) {
@@ -130,56 +162,34 @@ void pack_bias(const MatmulConfig& config, const MatmulLayout& layout, std::span
   }
 }
 
-void pack_activations(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass, Epilogue epilogue,
-                      i64 rows, const float* x, u8* dst) {
-  std::memset(dst, 0, pass.a_bytes());
-  const i64 k_padded = i64{layout.k_chunks} * config.kc * kBlock;
-  std::vector<float> padded(k_padded, 0.0f);
+void pack_activations(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass,
+                      Epilogue epilogue, i64 rows, const float* x, u8* dst) {
+  std::vector<float> padded(i64{layout.k_chunks} * config.kc * kBlock, 0.0f);
   std::vector<u8> encoded[2];
-  for (auto& part : encoded) part.resize(k_padded / kBlock * kBfpRow);
-  for (int row = 0; row < kCoreRows; ++row) {
-    u8* base = dst + row * pass.a_row_bytes;
-    write_header(config, layout, pass, epilogue, base);
-    if (row > 0 && pass.mode == Mode::kColumnSplit) {  // every core row sees the same rows
-      std::memcpy(base, dst, pass.a_row_bytes);
-      continue;
+  for (auto& part : encoded) part.resize(padded.size() / kBlock * kBfpRow);
+  const auto encode = [&](i64 token, const Scatter& scatter) {
+    // Rows that nobody asked for repeat the last one: a zero row would be a block of denormal exponents.
+    const float* source = x + std::min(token, rows - 1) * layout.shape.k;
+    std::copy(source, source + layout.shape.k, padded.begin());
+    if (config.parts == 2) {
+      num::encode_bfp16_split(padded, encoded[0].data(), encoded[1].data());
+    } else {
+      num::encode_bfp16(padded, encoded[0].data());
     }
-    for (int block = 0; block < pass.row_blocks; ++block) {
-      for (int r = 0; r < kBlock; ++r) {
-        // Rows that nobody asked for repeat the last one: a zero row would be a block of denormal exponents.
-        const i64 token = std::min(token_row(pass, row, block, r), rows - 1);
-        const float* source = x + token * layout.shape.k;
-        std::copy(source, source + layout.shape.k, padded.begin());
-        if (config.parts == 2) {
-          num::encode_bfp16_split(padded, encoded[0].data(), encoded[1].data());
-        } else {
-          num::encode_bfp16(padded, encoded[0].data());
-        }
-        for (int part = 0; part < config.parts; ++part) {
-          scatter_row(config, layout, pass, block, r, part, kBfpRow, encoded[part].data(), base);
-        }
-      }
-    }
-  }
+    for (int part = 0; part < config.parts; ++part) scatter(part, kBfpRow, encoded[part].data());
+  };
+  pack_rows(config, layout, pass, epilogue, encode, dst);
 }
 
-void pack_activations_int8(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass, i64 rows,
-                           const i8* x, u8* dst) {
-  std::memset(dst, 0, pass.a_bytes());
-  const i64 k_padded = i64{layout.k_chunks} * config.kc * kBlock;
-  std::vector<u8> padded(k_padded, 0);
-  for (int row = 0; row < kCoreRows; ++row) {
-    u8* base = dst + row * pass.a_row_bytes;
-    write_header(config, layout, pass, Epilogue::kNone, base);
-    for (int block = 0; block < pass.row_blocks; ++block) {
-      for (int r = 0; r < kBlock; ++r) {
-        const i64 token = token_row(pass, row, block, r);
-        if (token >= rows) continue;
-        std::memcpy(padded.data(), x + token * layout.shape.k, layout.shape.k);
-        scatter_row(config, layout, pass, block, r, 0, kBlock, padded.data(), base);
-      }
-    }
-  }
+void pack_activations_int8(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass,
+                           i64 rows, const i8* x, u8* dst) {
+  std::vector<u8> padded(i64{layout.k_chunks} * config.kc * kBlock, 0);
+  const auto encode = [&](i64 token, const Scatter& scatter) {
+    if (token >= rows) return;
+    std::memcpy(padded.data(), x + token * layout.shape.k, layout.shape.k);
+    scatter(0, kBlock, padded.data());
+  };
+  pack_rows(config, layout, pass, Epilogue::kNone, encode, dst);
 }
 
 void unpack_results(const MatmulConfig& config, const MatmulLayout& layout, const MatmulPass& pass, i64 rows,

@@ -15,7 +15,7 @@ i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 bool size_rings(MatmulConfig& config, int row_blocks) {
   config.max_row_blocks = row_blocks;
   config.c_ring = kTileChunks * row_blocks;
-  config.b_ring = kTileChunks - 1;
+  config.b_ring = kTileChunks;
   config.a_ring = std::max(2, row_blocks);
   if (config.memory_bytes() > kCoreMemory) return false;
   while (config.a_ring < 2 * row_blocks || config.a_ring < 8) {
@@ -25,6 +25,9 @@ bool size_rings(MatmulConfig& config, int row_blocks) {
       break;
     }
   }
+  // One more weight chunk keeps the port busy while a core works on a whole tile's width.
+  ++config.b_ring;
+  if (config.memory_bytes() > kCoreMemory) --config.b_ring;
   return true;
 }
 
@@ -51,7 +54,7 @@ Result<void> validate(const MatmulConfig& config) {
   if (config.parts != 1 && config.parts != 2) return bad("parts must be 1 or 2");
   if (config.number == Number::kInt8 && (config.parts != 1 || config.bias)) return bad("int8 has one part and no bias");
   if (config.max_row_blocks < 1 || config.max_row_blocks > 8) return bad("row blocks must be 1..8");
-  if (config.a_ring < config.max_row_blocks || config.b_ring < kTileChunks - 1) return bad("rings too small");
+  if (config.a_ring < config.max_row_blocks || config.b_ring < kTileChunks) return bad("rings too small");
   if (config.c_ring < kTileChunks * config.max_row_blocks) return bad("result ring smaller than a tile");
   if (config.a_ring > 63 || config.b_ring > 63 || config.c_ring > 63) return bad("ring exceeds the 6-bit locks");
   if (config.memory_bytes() > kCoreMemory) {

@@ -27,8 +27,8 @@ struct MatmulConfig {
   int nc = 3;           // n-blocks per chunk, 1..4: accumulators in flight
   int max_row_blocks = 2;  // row blocks per core row and pass
   bool bias = false;    // weight chunks carry nc * 8 bias values
-  int a_ring = 8;       // activation units in a core
-  int b_ring = kTileChunks - 1;  // weight chunks in a core; a core drops up to this many at once
+  int a_ring = 4;       // activation units in a core
+  int b_ring = kTileChunks;  // weight chunks in a core; in column split it takes up to a tile's width at once
   int c_ring = 8;       // result units in a core, >= kTileChunks * max_row_blocks
 
   int block_bytes() const { return number == Number::kBfp16 ? 72 : 64; }

@@ -1,6 +1,8 @@
 // The core program of matrix products (docs/matmul.md). One endless loop:
 //
-//   product: header -> tiles { k-chunks { take activations; chunk columns { take weights; row blocks { accumulate } } } }
+//   product: header -> tiles
+//     rows mode:    k-chunks { take activations; chunk columns { take weights; row blocks { accumulate in memory } } }
+//     column split: k-chunks { take activations; take weights up to its own chunk; accumulate in registers }
 //
 // Instruction semantics: handbook sections 6.1 (locks), 8 (multiplier), 11 (load FIFOs: one fill and eight pops of 576 bits
 // consume nine 64-byte lines and leave the position at 0).
@@ -63,17 +65,25 @@ class MatmulKernel {
   void tile();
   void k_chunk();
   void chunk_column();
-  void drop_chunks(VReg count);
   void share_columns();
   void row_block();
-  void start_sums(Label compute);
+  void clear_sums();
+  void load_bias();
   void load_sums();
   void multiply();
   void multiply_bfp16(VReg a, VReg b);
   void multiply_int8(VReg a, VReg b);
   void store_sums();
   void gelu_unit();
-  void drop_idle_result();
+  void finish_unit();
+  void take_activations();
+  void give_activations();
+  void take_weights(VReg count);
+  void give_weights(VReg count, VReg ahead);
+  void rows_tile();
+  void split_tile();
+  void split_sums();
+  void split_idle();
 
   const MatmulConfig& config_;
   const CoreMap map_;
@@ -83,8 +93,9 @@ class MatmulKernel {
   VReg row_, a_, b_ptr_, c_, control_;
   // Of the product.
   VReg tiles_, last_tile_, k_chunks_, row_blocks_, mode_, resident_, epilogue_, a_base_, a_step_, a_wait_;
-  // Of the tile: its width in chunk columns, and how many of them this core drops before, uses, and drops after.
-  VReg c_tile_, width_, before_, use_, after_;
+  // Of the tile: its width in chunk columns; in column split also how many of them lie before and after this core's own,
+  // and whether it has one.
+  VReg c_tile_, width_, before_, use_, after_, skip_;
   // Of the k-chunk and the chunk column.
   VReg k_, a_chunk_, column_, block_;
   std::vector<VReg> sums_;
@@ -112,7 +123,7 @@ void MatmulKernel::setup() {
   c_ = scalar("c");
   control_ = scalar("control");
   for (VReg* r : {&tiles_, &last_tile_, &k_chunks_, &row_blocks_, &mode_, &resident_, &epilogue_, &a_base_, &a_step_,
-                  &a_wait_, &c_tile_, &width_, &before_, &use_, &after_, &k_, &a_chunk_, &column_, &block_}) {
+                  &a_wait_, &c_tile_, &width_, &before_, &use_, &after_, &skip_, &k_, &a_chunk_, &column_, &block_}) {
     *r = scalar("state");
   }
   for (int n = 0; n < config_.nc; ++n) sums_.push_back(b_.vreg(RegKind::kDm, "sum"));
@@ -140,23 +151,20 @@ void MatmulKernel::read_header() {
   b_.move_imm(a_wait_, 1);
 }
 
-// Zero or bias; the result unit that they will go to must be free first.
-void MatmulKernel::start_sums(Label compute) {
-  acquire(kLockCEmpty, -1);
-  if (config_.bias) {
-    const VReg p = b_.vreg(RegKind::kP, "bias");
-    const VReg at = scalar("bias");
-    b_.emit(Op::ADD_alu_r_rr, {at, b_ptr_, immediate(config_.b_data_bytes())});
-    copy(p, at);
-    for (int n = 0; n < config_.nc; ++n) {
-      for (int quarter = 0; quarter < 4; ++quarter) {
-        b_.emit(Op::VLDA_dmx_lda_bm_idx_imm, {sub(sums_[n], RegKind::kBm, quarter), p, 64 * n}, kMemB);
-      }
+void MatmulKernel::load_bias() {
+  const VReg p = b_.vreg(RegKind::kP, "bias");
+  const VReg at = scalar("bias");
+  b_.emit(Op::ADD_alu_r_rr, {at, b_ptr_, immediate(config_.b_data_bytes())});
+  copy(p, at);
+  for (int n = 0; n < config_.nc; ++n) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      b_.emit(Op::VLDA_dmx_lda_bm_idx_imm, {sub(sums_[n], RegKind::kBm, quarter), p, 64 * n}, kMemB);
     }
-  } else {
-    for (const VReg& sum : sums_) b_.emit(Op::VCLR, {sum});
   }
-  b_.jump(compute);
+}
+
+void MatmulKernel::clear_sums() {
+  for (const VReg& sum : sums_) b_.emit(Op::VCLR, {sum});
 }
 
 void MatmulKernel::load_sums() {
@@ -257,12 +265,30 @@ void MatmulKernel::gelu_unit() {
   }
 }
 
+// Stores the final sums of a unit and hands it over.
+void MatmulKernel::finish_unit() {
+  store_sums();
+  if (config_.bias) {
+    const Label plain = b_.label("plain");
+    b_.jump_if_zero(epilogue_, plain);
+    gelu_unit();
+    b_.bind(plain);
+  }
+  release(kLockCFull, 1);
+}
+
 // One row block of one weight chunk.
 void MatmulKernel::row_block() {
   const Label compute = b_.label("compute"), resume = b_.label("resume"), last = b_.label("last");
   const Label stored = b_.label("stored");
   b_.jump_if_nonzero(difference(k_, k_chunks_), resume);
-  start_sums(compute);
+  acquire(kLockCEmpty, -1);  // the unit that the sums will go to
+  if (config_.bias) {
+    load_bias();
+  } else {
+    clear_sums();
+  }
+  b_.jump(compute);
   b_.bind(resume);
   load_sums();
   b_.bind(compute);
@@ -272,14 +298,7 @@ void MatmulKernel::row_block() {
   store_sums();
   b_.jump(stored);
   b_.bind(last);
-  store_sums();
-  if (config_.bias) {
-    const Label plain = b_.label("plain");
-    b_.jump_if_zero(epilogue_, plain);
-    gelu_unit();
-    b_.bind(plain);
-  }
-  release(kLockCFull, 1);
+  finish_unit();
   b_.bind(stored);
   advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
   advance(a_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
@@ -298,80 +317,137 @@ void MatmulKernel::chunk_column() {
   advance(b_ptr_, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
 }
 
-// Takes chunks that belong to other core rows and gives them back at once.
-void MatmulKernel::drop_chunks(VReg count) {
-  const Label none = b_.label("none");
-  b_.jump_if_zero(count, none);
-  b_.acquire(kOwnLocks + kLockBFull, difference(immediate(0), count));
-  const VReg bytes = scalar("bytes");
-  b_.emit(Op::MUL, {bytes, count, immediate(config_.b_stride())});
-  advance_by(b_ptr_, bytes, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
-  b_.release(kOwnLocks + kLockBEmpty, count);
-  b_.bind(none);
-}
-
-void MatmulKernel::k_chunk() {
-  const Label have = b_.label("have"), columns = b_.label("columns"), used = b_.label("used"), keep = b_.label("keep");
+// The next k-chunk's activation units, unless they are there since the first tile.
+void MatmulKernel::take_activations() {
+  const Label have = b_.label("have");
   b_.jump_if_zero(a_wait_, have);
   b_.acquire(kOwnLocks + kLockAFull, difference(immediate(0), row_blocks_));
   b_.bind(have);
+}
+
+void MatmulKernel::give_activations() {
+  const Label keep = b_.label("keep");
+  b_.jump_if_nonzero(resident_, keep);
+  b_.release(kOwnLocks + kLockAEmpty, row_blocks_);
+  b_.bind(keep);
+}
+
+void MatmulKernel::rows_tile() {
+  const Label chunks = b_.label("chunks"), columns = b_.label("columns");
+  b_.bind(chunks);
+  take_activations();
   copy(a_chunk_, a_);
   copy(c_, c_tile_);
-  copy(column_, use_);
-  drop_chunks(before_);
-  b_.jump_if_zero(column_, used);
+  copy(column_, width_);
   b_.bind(columns);
   chunk_column();
   b_.add_imm(column_, column_, -1);
   b_.jump_if_nonzero(column_, columns);
-  b_.bind(used);
-  drop_chunks(after_);
-  // The next k-chunk's units follow, whatever this core did with these.
   copy(a_, a_chunk_);
   advance_by(a_, a_step_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
-  b_.jump_if_nonzero(resident_, keep);
-  b_.release(kOwnLocks + kLockAEmpty, row_blocks_);
-  b_.bind(keep);
+  give_activations();
   b_.add_imm(k_, k_, -1);
+  b_.jump_if_nonzero(k_, chunks);
 }
 
-// In rows mode a core uses every chunk column of the tile; in column-split mode the one of its own row, if there is one.
+// In column split a core uses the chunk column of its own row, if the tile has it.
 void MatmulKernel::share_columns() {
   const VReg zero = immediate(0);
-  const VReg has = scalar("has"), own = scalar("own"), rest = scalar("rest");
-  b_.emit(Op::LT, {has, row_, width_});
-  select(own, has, width_, row_);
-  select(before_, mode_, zero, own);
+  const VReg rest = scalar("rest");
+  b_.emit(Op::LT, {use_, row_, width_});
+  select(before_, use_, width_, row_);
   b_.emit(Op::SUB, {rest, width_, row_});
   b_.add_imm(rest, rest, -1);
-  select(rest, has, zero, rest);
-  select(after_, mode_, zero, rest);
-  select(use_, mode_, width_, has);
+  select(after_, use_, zero, rest);
 }
 
-// A core without a chunk column in this tile still sends a unit, because the mem tile takes one of each core in turn.
-void MatmulKernel::drop_idle_result() {
-  const Label busy = b_.label("busy");
-  b_.jump_if_nonzero(use_, busy);
+void MatmulKernel::take_weights(VReg count) { b_.acquire(kOwnLocks + kLockBFull, difference(immediate(0), count)); }
+
+// Gives chunks back and moves on by `ahead` of them.
+void MatmulKernel::give_weights(VReg count, VReg ahead) {
+  b_.release(kOwnLocks + kLockBEmpty, count);
+  const VReg bytes = scalar("bytes");
+  b_.emit(Op::MUL, {bytes, ahead, immediate(config_.b_stride())});
+  advance_by(b_ptr_, bytes, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
+}
+
+// The sums of the core's own chunk column, over all k-chunks. Chunks of other rows are taken together with the own one
+// that follows them.
+void MatmulKernel::split_sums() {
+  const Label chunks = b_.label("own_chunks"), ready = b_.label("ready"), none = b_.label("none_after");
+  const VReg own = scalar("own"), count = scalar("count"), bytes = scalar("bytes");
   acquire(kLockCEmpty, -1);
   copy(c_, c_tile_);
-  advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
+  copy(skip_, before_);
+  clear_sums();
+  b_.bind(chunks);
+  take_activations();
+  b_.add_imm(count, skip_, 1);
+  take_weights(count);
+  b_.emit(Op::MUL, {bytes, skip_, immediate(config_.b_stride())});
+  advance_by(b_ptr_, bytes, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
+  if (config_.bias) {
+    b_.jump_if_nonzero(difference(k_, k_chunks_), ready);
+    load_bias();
+    b_.bind(ready);
+  }
+  multiply();
+  b_.move_imm(own, 1);
+  give_weights(count, own);
+  b_.emit(Op::ADD_alu_r_rr, {skip_, before_, after_});
+  advance(a_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
+  give_activations();
+  b_.add_imm(k_, k_, -1);
+  b_.jump_if_nonzero(k_, chunks);
+  b_.jump_if_zero(after_, none);
+  take_weights(after_);
+  give_weights(after_, after_);
+  b_.bind(none);
+  finish_unit();
+}
+
+// A core without a chunk column in this tile lets all pass. It still sends a unit, because the mem tile takes one of each
+// core in turn.
+void MatmulKernel::split_idle() {
+  const Label chunks = b_.label("idle_chunks");
+  b_.bind(chunks);
+  take_activations();
+  take_weights(width_);
+  give_weights(width_, width_);
+  advance(a_, kOwnMemory + map_.a, config_.a_stride(), config_.a_ring);
+  give_activations();
+  b_.add_imm(k_, k_, -1);
+  b_.jump_if_nonzero(k_, chunks);
+  acquire(kLockCEmpty, -1);
+  copy(c_, c_tile_);
   release(kLockCFull, 1);
-  b_.bind(busy);
-  copy(c_tile_, c_);
+}
+
+void MatmulKernel::split_tile() {
+  const Label idle = b_.label("idle"), done = b_.label("split_done");
+  share_columns();
+  b_.jump_if_zero(use_, idle);
+  split_sums();
+  b_.jump(done);
+  b_.bind(idle);
+  split_idle();
+  b_.bind(done);
+  advance(c_, kOwnMemory + map_.c, config_.c_stride(), config_.c_ring);
 }
 
 void MatmulKernel::tile() {
-  const Label chunks = b_.label("chunks");
+  const Label split = b_.label("split"), done = b_.label("tile_done");
   const VReg more = difference(tiles_, immediate(1));
   select(width_, more, last_tile_, immediate(kTileChunks));
-  share_columns();
   copy(k_, k_chunks_);
   select(a_, resident_, a_, a_base_);
-  b_.bind(chunks);
-  k_chunk();
-  b_.jump_if_nonzero(k_, chunks);
-  drop_idle_result();
+  b_.jump_if_nonzero(mode_, split);
+  rows_tile();
+  b_.jump(done);
+  b_.bind(split);
+  split_tile();
+  b_.bind(done);
+  copy(c_tile_, c_);
   b_.emit(Op::EQZ, {a_wait_, resident_});
   b_.add_imm(tiles_, tiles_, -1);
 }

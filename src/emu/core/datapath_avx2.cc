@@ -280,13 +280,21 @@ TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, _
   return flush<false>(_mm256_add_ps(rounded_acc, rounded_term));
 }
 
-// The largest exponent field of 64 accumulator lanes is not that of infinities.
-TEGULA_AVX2 inline bool all_finite(const u8* acc) {
-  if (acc == nullptr) return true;
-  const __m256i field = _mm256_set1_epi32(0x7F800000);
-  __m256i top = _mm256_setzero_si256();
-  for (int r = 0; r < 8; ++r) top = _mm256_max_epi32(top, _mm256_and_si256(load256(acc + 32 * r), field));
-  return lanes_of(_mm256_cmpeq_epi32(top, field)) == 0;
+// What 64 accumulator lanes hold: no infinities; nothing that a flush would change (denormals, -0).
+struct AccumulatorKind {
+  bool finite = true, flushed = true;
+};
+
+TEGULA_AVX2 inline AccumulatorKind look_at(const u8* acc) {
+  if (acc == nullptr) return {};
+  const __m256i field = _mm256_set1_epi32(0x7F800000), zero = _mm256_setzero_si256();
+  __m256i top = zero, small = zero;
+  for (int r = 0; r < 8; ++r) {
+    const __m256i lanes = load256(acc + 32 * r), exponent = _mm256_and_si256(lanes, field);
+    top = _mm256_max_epi32(top, exponent);
+    small = _mm256_or_si256(small, _mm256_and_si256(lanes, _mm256_cmpeq_epi32(exponent, zero)));
+  }
+  return {lanes_of(_mm256_cmpeq_epi32(top, field)) == 0, _mm256_testz_si256(small, small) != 0};
 }
 
 TEGULA_AVX2 inline bool any_infinite(__m256i top) {
@@ -321,9 +329,10 @@ TEGULA_AVX2 inline __m128i present_exponents(const u8* mantissas, const u8* expo
   return _mm_blendv_epi8(eight(exponents), _mm_set1_epi8(127), _mm_cvtsi64_si128(static_cast<i64>(absent)));
 }
 
-// Rows of A without a product (padding, or a batch smaller than eight) keep their accumulators. out may be acc1.
-template <bool negate>
-TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2) {
+// Rows of A without a product (padding, or a batch smaller than eight) keep their accumulators. out may be acc1; `kept`:
+// then rows without a product need not be written. plain: acc1 is there and no sign is turned.
+template <bool plain>
+TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, bool kept) {
   alignas(32) i16 a[64];
   alignas(32) i32 rows[8];
   __m256i pairs[4];
@@ -334,13 +343,16 @@ TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2) {
   _mm256_store_si256(reinterpret_cast<__m256i*>(rows), _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
   const __m256i zero = _mm256_setzero_si256(), to_scale = _mm256_set1_epi32(12 << 23);
   for (int r = 0; r < 8; ++r) {
-    const __m256 acc = float_acc(args.acc1, args.negate_acc1, r);
-    if (load_le<u64>(args.s1 + 8 * r) == 0) {
+    const bool absent = load_le<u64>(args.s1 + 8 * r) == 0;
+    if (absent && kept) continue;
+    const __m256 acc = plain ? _mm256_castsi256_ps(load256(args.acc1 + 32 * r))
+                             : float_acc(args.acc1, args.negate_acc1, r);
+    if (absent) {
       store256(args.out + 32 * r, flush<false>(acc));
       continue;
     }
     __m256i product = row_product(a + 8 * r, pairs);
-    if (negate) product = _mm256_sub_epi32(zero, product);
+    if (!plain && args.negate_product) product = _mm256_sub_epi32(zero, product);
     const __m256i exponent = _mm256_add_epi32(columns, _mm256_set1_epi32(rows[r]));
     const __m256 scale = _mm256_castsi256_ps(_mm256_sub_epi32(exponent, to_scale));
     const __m256 term = _mm256_mul_ps(_mm256_cvtepi32_ps(product), scale);
@@ -374,13 +386,14 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
     const __m256 term = _mm256_castsi256_ps(_mm256_andnot_si256(absent, raw_bits));
     store256(args.out + 32 * r, fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r)));
   }
-  return lanes_of(bad) == 0 && !any_infinite(top) && all_finite(args.acc1);
+  return lanes_of(bad) == 0 && !any_infinite(top) && look_at(args.acc1).finite;
 }
 
 }  // namespace
 
 TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
-  if (args.acc2 == nullptr && all_finite(args.acc1)) [[likely]] {
+  const AccumulatorKind kind = args.acc2 == nullptr ? look_at(args.acc1) : AccumulatorKind{false, false};
+  if (kind.finite) [[likely]] {
     __m128i e1 = eight(args.e1), e2 = eight(args.e2);
     bool fits = exponents_fit(e1, e2);
     if (!fits) {
@@ -388,7 +401,11 @@ TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
       e2 = present_exponents(args.s2, args.e2);
       fits = exponents_fit(e1, e2);
     }
-    if (fits) return args.negate_product ? fast_block<true>(args, e1, e2) : fast_block<false>(args, e1, e2);
+    if (fits) {
+      const bool plain = args.acc1 != nullptr && !args.negate_product && !args.negate_acc1;
+      const bool kept = plain && args.out == args.acc1 && kind.flushed;
+      return plain ? fast_block<true>(args, e1, e2, kept) : fast_block<false>(args, e1, e2, false);
+    }
   }
   if (args.out != args.acc1) return careful_block(args);
   alignas(32) u8 out[256];
