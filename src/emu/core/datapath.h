@@ -82,6 +82,8 @@ u32 add_lane(const u32* acc1, const u32* acc2, const MacArgs& args);
 
 namespace avx2 {
 bool available();
+// Eight blocks of an exponent and eight mantissas each, 72 bytes, to 64 mantissas and 8 exponents.
+void split_blocks(const u8* from, u8* mantissas, u8* exponents);
 void int8_8x8x8(const MacArgs& args);
 void block_8x8x8t(const MacArgs& args);
 void bf16_elements(const MacArgs& args);

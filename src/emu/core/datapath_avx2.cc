@@ -7,6 +7,8 @@
 // the exact sum rounded once. No FMA here: a contraction would skip a rounding.
 #include <immintrin.h>
 
+#include <bit>
+
 #include "base/bytes.h"
 #include "emu/core/datapath.h"
 
@@ -322,17 +324,26 @@ TEGULA_AVX2 inline bool exponents_fit(__m128i a, __m128i b) {
   return _mm_test_all_zeros(outside, outside) || sums_fit(a, b);
 }
 
-// The exponents, with 127 for blocks of zeros, whose exponent means nothing.
-TEGULA_AVX2 inline __m128i present_exponents(const u8* mantissas, const u8* exponents) {
-  u64 absent = 0;
-  for (int i = 0; i < 8; ++i) absent |= load_le<u64>(mantissas + 8 * i) == 0 ? 0xFFull << (8 * i) : 0;
-  return _mm_blendv_epi8(eight(exponents), _mm_set1_epi8(127), _mm_cvtsi64_si128(static_cast<i64>(absent)));
+// A bit for each of eight blocks that holds only zeros; its exponent means nothing.
+TEGULA_AVX2 inline u32 empty_blocks(const u8* mantissas) {
+  const __m256i zero = _mm256_setzero_si256();
+  const auto bits = [&](const u8* p) TEGULA_AVX2 {
+    return _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(load256(p), zero)));
+  };
+  return static_cast<u32>(bits(mantissas) | bits(mantissas + 32) << 4);
+}
+
+// The exponents with 127 in place of those of empty blocks.
+TEGULA_AVX2 inline __m128i without_empty(__m128i exponents, u32 empty) {
+  const __m128i bit = _mm_set_epi8(0, 0, 0, 0, 0, 0, 0, 0, -128, 64, 32, 16, 8, 4, 2, 1);
+  const __m128i mask = _mm_cmpeq_epi8(_mm_and_si128(_mm_set1_epi8(static_cast<char>(empty)), bit), bit);
+  return _mm_blendv_epi8(exponents, _mm_set1_epi8(127), mask);
 }
 
 // Rows of A without a product (padding, or a batch smaller than eight) keep their accumulators. out may be acc1; `kept`:
 // then rows without a product need not be written. plain: acc1 is there and no sign is turned.
 template <bool plain>
-TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, bool kept) {
+TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, u32 empty, bool kept) {
   alignas(32) i16 a[64];
   alignas(32) i32 rows[8];
   __m256i pairs[4];
@@ -342,15 +353,16 @@ TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, bool ke
   const __m256i columns = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_cvtepu8_epi32(e2), bias), 23);
   _mm256_store_si256(reinterpret_cast<__m256i*>(rows), _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
   const __m256i zero = _mm256_setzero_si256(), to_scale = _mm256_set1_epi32(12 << 23);
-  for (int r = 0; r < 8; ++r) {
-    const bool absent = load_le<u64>(args.s1 + 8 * r) == 0;
-    if (absent && kept) continue;
+  if (!kept) {
+    for (u32 left = empty; left != 0; left &= left - 1) {
+      const int r = std::countr_zero(left);
+      store256(args.out + 32 * r, flush<false>(float_acc(args.acc1, args.negate_acc1, r)));
+    }
+  }
+  for (u32 left = ~empty & 0xFF; left != 0; left &= left - 1) {
+    const int r = std::countr_zero(left);
     const __m256 acc = plain ? _mm256_castsi256_ps(load256(args.acc1 + 32 * r))
                              : float_acc(args.acc1, args.negate_acc1, r);
-    if (absent) {
-      store256(args.out + 32 * r, flush<false>(acc));
-      continue;
-    }
     __m256i product = row_product(a + 8 * r, pairs);
     if (!plain && args.negate_product) product = _mm256_sub_epi32(zero, product);
     const __m256i exponent = _mm256_add_epi32(columns, _mm256_set1_epi32(rows[r]));
@@ -394,17 +406,18 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
 TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
   const AccumulatorKind kind = args.acc2 == nullptr ? look_at(args.acc1) : AccumulatorKind{false, false};
   if (kind.finite) [[likely]] {
-    __m128i e1 = eight(args.e1), e2 = eight(args.e2);
+    const u32 empty = empty_blocks(args.s1);
+    const __m128i e1 = without_empty(eight(args.e1), empty);
+    __m128i e2 = eight(args.e2);
     bool fits = exponents_fit(e1, e2);
     if (!fits) {
-      e1 = present_exponents(args.s1, args.e1);
-      e2 = present_exponents(args.s2, args.e2);
+      e2 = without_empty(e2, empty_blocks(args.s2));
       fits = exponents_fit(e1, e2);
     }
     if (fits) {
       const bool plain = args.acc1 != nullptr && !args.negate_product && !args.negate_acc1;
       const bool kept = plain && args.out == args.acc1 && kind.flushed;
-      return plain ? fast_block<true>(args, e1, e2, kept) : fast_block<false>(args, e1, e2, false);
+      return plain ? fast_block<true>(args, e1, e2, empty, kept) : fast_block<false>(args, e1, e2, empty, false);
     }
   }
   if (args.out != args.acc1) return careful_block(args);
@@ -419,6 +432,22 @@ void bf16_elements(const MacArgs& args) {
   if (args.acc2 == nullptr && fast_bf16(args)) [[likely]]
     return;
   careful_bf16(args);
+}
+
+// Pairs of blocks: 18 bytes [E0][m0..m7][E1][m0..m7].
+TEGULA_AVX2 void split_blocks(const u8* from, u8* mantissas, u8* exponents) {
+  __m128i all = _mm_setzero_si128();
+  for (int i = 0; i < 4; ++i) {
+    const __m128i pair = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 18 * i));
+    const __m128i second = eight(from + 18 * i + 10);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(mantissas + 16 * i),
+                     _mm_unpacklo_epi64(_mm_srli_si128(pair, 1), second));
+    // Bytes 0 and 9 to the two bytes at 2 * i.
+    const __m128i take = _mm_cvtsi64_si128(static_cast<i64>(
+        (0x8080808080808080ull & ~(0xFFFFull << (16 * i))) | (0x0900ull << (16 * i))));
+    all = _mm_or_si128(all, _mm_shuffle_epi8(pair, take));
+  }
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(exponents), all);
 }
 
 bool available() {

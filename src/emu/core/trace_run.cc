@@ -169,8 +169,13 @@ void vec_result(Machine& m, const TraceOp& op) {
   copy<256>(m.regs + op.dst, m.trace_scratch + op.scratch + kResultAt);
 }
 
+void load_blocks(Machine& m, const TraceOp& op) {
+  avx2::split_blocks(m.trace_pointers[op.address], m.regs + op.dst, m.regs + op.uop->dst2);
+}
+
 template <Kind kind>
 TraceHandler load_handler(u32 parts) {
+  if (kind == Kind::kEx && parts == 3 && avx2::available()) return load_blocks;
   return parts == 3 ? load_whole<kind> : parts == 1 ? load_memory<kind> : load_result<kind>;
 }
 
