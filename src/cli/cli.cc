@@ -42,6 +42,20 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+CLI::App* add_inspect(CLI::App& app, InspectCommand& command) {
+  CLI::App* inspect = app.add_subcommand(
+      "inspect", "say what is in a file: xclbin, AIE partition, PDI, CDO, stream, ELF, GGUF, safetensors, tokenizer.json");
+  inspect->add_option("files", command.files, "files, recognised by content")->required();
+  inspect->add_option("--depth", command.depth, "0: a line; 1: counts; 2: chains, routes, phases; 3: every tile, hop and op")
+      ->check(CLI::Range(0, 3))
+      ->capture_default_str();
+  inspect->add_option("--tile", command.tile, "only the tile at column,row, whole");
+  inspect->add_option("--html", command.html, "write one page with the array, its routes, memories and the stream");
+  inspect->add_flag("--summary", command.summary, "print the totals of all files instead");
+  inspect->add_flag("--json", command.json, "print JSON");
+  return inspect;
+}
+
 CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
   CLI::App* bench = app.add_subcommand("bench", "matrix products on the array: bound, modelled time, emulator speed");
   bench->add_option("shapes", command.shapes, "MxKxN...; none: the standard set");
@@ -89,9 +103,7 @@ int run_cli(int argc, char** argv) {
   compile_app->add_option("-o,--out", compile.out, "folder to write")->required();
   compile_app->add_option("--precision", compile.precision, "fast | high")->check(CLI::IsMember({"fast", "high"}))->capture_default_str();
   InspectCommand inspect;
-  CLI::App* inspect_app = app.add_subcommand("inspect", "say what is in a file: xclbin, PDI, CDO, stream, GGUF, safetensors");
-  inspect_app->add_option("files", inspect.files, "files")->required();
-  inspect_app->add_flag("--json", inspect.json, "print JSON");
+  CLI::App* inspect_app = add_inspect(app, inspect);
   DisasmCommand disasm;
   CLI::App* disasm_app = app.add_subcommand("disasm", "core programs as assembly text");
   disasm_app->add_option("file", disasm.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();

@@ -52,6 +52,10 @@ struct CompileCommand {
 
 struct InspectCommand {
   std::vector<std::string> files;
+  int depth = 2;     // 0..3
+  std::string tile;  // "C,R"; empty: all
+  std::string html;  // file to write; empty: none
+  bool summary = false;
   bool json = false;
 };
 

@@ -103,27 +103,6 @@ Result<PdiRecord> read_pdi_record(const View& view, u64 at) {
   return record;
 }
 
-Result<AiePartition> read_partition(ByteSpan data) {
-  View view(data, "section AIE_PARTITION");
-  AiePartition partition;
-  TRY(view.inside(0, kPartitionHeader, "header"));
-  if (data[0] != 0) {
-    return fail(Code::kUnsupported,
-                fmt::format("xclbin: AIE_PARTITION has schema version {}, expected 0", data[0]));
-  }
-  partition.operations_per_cycle = load_le<u32>(view.at(kPartitionOperations));
-  partition.inference_fingerprint = load_le<u64>(view.at(kPartitionInference));
-  partition.pre_post_fingerprint = load_le<u64>(view.at(kPartitionPrePost));
-  partition.column_width = load_le<u16>(view.at(kPartitionWidth));
-  TRY_ASSIGN(partition.start_columns, view.list<u16>(kPartitionStarts, "start columns"));
-  TRY_ASSIGN(auto pdis, view.array(kPartitionPdis, kPdiBytes, kMaxPdis, "PDI records"));
-  for (u64 i = 0; i < pdis.first; ++i) {
-    TRY_ASSIGN(PdiRecord record, read_pdi_record(view, pdis.second + i * kPdiBytes));
-    partition.pdis.push_back(std::move(record));
-  }
-  return partition;
-}
-
 // Sections that are an i32 count, an optional pad and that many records: the place of record i is first + i *
 // size.
 Result<u64> record_count(const View& view, u64 first, u64 size) {
@@ -217,7 +196,7 @@ Result<void> check_overlap(const std::vector<XclbinSection>& sections) {
 
 Result<void> read_contents(Xclbin& out) {
   if (const XclbinSection* section = out.find(XclbinKind::kAiePartition)) {
-    TRY_ASSIGN(out.partition, read_partition(section->data));
+    TRY_ASSIGN(out.partition, read_aie_partition(section->data));
   }
   if (const XclbinSection* section = out.find(XclbinKind::kIpLayout)) {
     TRY_ASSIGN(out.ips, read_ips(section->data));
@@ -261,6 +240,27 @@ const XclbinSection* Xclbin::find(XclbinKind kind) const {
     if (section.kind == static_cast<u32>(kind)) return &section;
   }
   return nullptr;
+}
+
+Result<AiePartition> read_aie_partition(ByteSpan bytes) {
+  View view(bytes, "section AIE_PARTITION");
+  AiePartition partition;
+  TRY(view.inside(0, kPartitionHeader, "header"));
+  if (bytes[0] != 0) {
+    return fail(Code::kUnsupported,
+                fmt::format("xclbin: AIE_PARTITION has schema version {}, expected 0", bytes[0]));
+  }
+  partition.operations_per_cycle = load_le<u32>(view.at(kPartitionOperations));
+  partition.inference_fingerprint = load_le<u64>(view.at(kPartitionInference));
+  partition.pre_post_fingerprint = load_le<u64>(view.at(kPartitionPrePost));
+  partition.column_width = load_le<u16>(view.at(kPartitionWidth));
+  TRY_ASSIGN(partition.start_columns, view.list<u16>(kPartitionStarts, "start columns"));
+  TRY_ASSIGN(auto pdis, view.array(kPartitionPdis, kPdiBytes, kMaxPdis, "PDI records"));
+  for (u64 i = 0; i < pdis.first; ++i) {
+    TRY_ASSIGN(PdiRecord record, read_pdi_record(view, pdis.second + i * kPdiBytes));
+    partition.pdis.push_back(std::move(record));
+  }
+  return partition;
 }
 
 Result<Xclbin> read_xclbin(ByteSpan bytes) {

@@ -104,6 +104,10 @@ struct Xclbin {
 Result<Xclbin> read_xclbin(ByteSpan bytes);
 Result<Xclbin> read_xclbin(Bytes&&) = delete;  // the spans would dangle
 
+// The content of an AIE_PARTITION section alone. Its spans point into the bytes given.
+Result<AiePartition> read_aie_partition(ByteSpan bytes);
+Result<AiePartition> read_aie_partition(Bytes&&) = delete;
+
 // The image of the only PDI. Errors: kNotFound without one, kUnsupported with several.
 Result<ByteSpan> find_pdi(const Xclbin& xclbin);
 
