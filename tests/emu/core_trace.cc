@@ -133,6 +133,23 @@ TEST(CoreTrace, StraightCodeIsTheSame) {
   EXPECT_GT(traced_bundles, all_bundles / 4) << "of " << all_bundles;
 }
 
+TEST(CoreTrace, StretchesAroundLoopsAreTheSame) {
+  traced_bundles = all_bundles = 0;
+  for (u32 seed = 1; seed <= 200; ++seed) {
+    RandomCode code(1000 + seed);
+    std::vector<std::string> lines = {"movxm ls, #body", "movxm le, #last", "movxm lc, #" + std::to_string(1 + seed % 23), "j #start",
+                                      "nop*5", "start:"};
+    for (u32 i = 0; i < 12 + seed % 11; ++i) lines.push_back(code.bundle());
+    lines.push_back("body:");
+    for (u32 i = 0; i < 1 + seed % 7; ++i) lines.push_back(code.bundle());
+    lines.insert(lines.end(), {"last:", code.bundle()});
+    for (u32 i = 0; i < 10 + seed % 40; ++i) lines.push_back(code.bundle());
+    lines.insert(lines.end(), {"nop*12", "done"});
+    ASSERT_NO_FATAL_FAILURE(compare(lines, seed));
+  }
+  EXPECT_GT(traced_bundles, all_bundles / 4) << "of " << all_bundles;
+}
+
 TEST(CoreTrace, LoopsAreTheSame) {
   traced_bundles = all_bundles = 0;
   for (u32 seed = 1; seed <= 200; ++seed) {

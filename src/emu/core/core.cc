@@ -61,6 +61,7 @@ void Machine::clear_pipeline() {
   for (CycleSlot& slot : ring) slot.commits = slot.events = slot.stores = 0;
   trace = nullptr;
   trace_at = ~u64{0};
+  expansion = {};
   vec_live = load_live = 0;
   bypass_cycle = ~u64{0};
 }

@@ -192,8 +192,9 @@ void fix_bf16_lanes(const MacArgs& args, const u8* a, const u8* b, int row, int 
   }
 }
 
-// Exponents of the products for which 2^(e - 139) and all products below 2^18 of it are normal floats.
-constexpr i32 kBlockLow = 13, kBlockHigh = 249;
+// Exponents of the products for which 2^(e - 139) and all products up to 2^17 of it are normal floats, with room for
+// another 2^127 on top.
+constexpr i32 kBlockLow = 13, kBlockHigh = 248;
 
 TEGULA_AVX2 void careful_block(const MacArgs& args) {
   alignas(32) i16 a[64];
@@ -299,8 +300,9 @@ TEGULA_AVX2 inline AccumulatorKind look_at(const u8* acc) {
   return {lanes_of(_mm256_cmpeq_epi32(top, field)) == 0, _mm256_testz_si256(small, small) != 0};
 }
 
-TEGULA_AVX2 inline bool any_infinite(__m256i top) {
-  return lanes_of(_mm256_cmpeq_epi32(top, _mm256_set1_epi32(0x7F800000))) != 0;
+// Fields of terms to which the power of two of any accumulator can be added.
+TEGULA_AVX2 inline bool all_moderate(__m256i top) {
+  return lanes_of(_mm256_cmpgt_epi32(top, _mm256_set1_epi32(252 << 23))) == 0;
 }
 
 // All sums of one exponent of each operand lie within the fast range.
@@ -398,7 +400,7 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
     const __m256 term = _mm256_castsi256_ps(_mm256_andnot_si256(absent, raw_bits));
     store256(args.out + 32 * r, fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r)));
   }
-  return lanes_of(bad) == 0 && !any_infinite(top) && look_at(args.acc1).finite;
+  return lanes_of(bad) == 0 && all_moderate(top) && look_at(args.acc1).finite;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 namespace tegula::emu {
 
 class Machine;
+struct AddressStream;
 struct Trace;
 struct TraceOp;
 struct TraceSet;
@@ -180,6 +181,13 @@ struct alignas(64) VecEntry {
 };
 constexpr u32 kVecRing = 8;
 
+// A trace with a hardware loop unrolled, and what it was made for.
+struct Expansion {
+  const Trace* straight = nullptr;
+  u32 start = 0, end = 0, left = 0;
+  const Trace* trace = nullptr;
+};
+
 struct MacCache {
   u32 conf = 0;
   MacFn fn = nullptr;
@@ -317,6 +325,7 @@ class Machine {
   const Trace* trace = nullptr;
   u64 trace_at = ~u64{0};  // pipe of its first bundle; ~0: none
   u64 trace_base = 0;
+  Expansion expansion;
   u8** trace_pointers = nullptr;  // addresses of the trace, computed ahead
   u8* trace_scratch = nullptr;
 
@@ -352,9 +361,10 @@ class Machine {
   friend void model_issue(Machine& m, const TraceOp& op);
   void land(const Decoded* d);
   const Decoded* run_trace(const Decoded* d, u64 last);
-  bool trace_fits(u64 last) const;
-  bool form_trace_addresses();
-  bool form_streams();
+  const Trace* trace_here(const Decoded* d, u64 last);
+  bool form_trace_addresses(const Trace& t);
+  bool form_streams(const Trace& t);
+  bool form_modified(const AddressStream& s, i64 start);
   void finish_loads(u64 issue);
   void access_loads(u64 issue);
   void clear_pipeline();

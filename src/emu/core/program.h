@@ -26,6 +26,9 @@ class DecodedProgram {
   // the hardware loop that starts there, or ~0.
   const TraceSet* traces(const Decoded& at, u32 loop_end) const;
 
+  // A straight trace with the hardware loop in it run `left` times; `cache` is the caller's. Null: there is none.
+  const Trace* expanded(const Trace& straight, u32 loop_start, u32 loop_end, u32 left, Expansion& cache) const;
+
  private:
   DecodedProgram(const u8* program, bool diagnose);
 
@@ -35,7 +38,9 @@ class DecodedProgram {
   std::vector<Decoded> bundles_;
   std::deque<DecodedDetail> details_;
   std::deque<std::vector<Uop>> uops_;
-  mutable std::vector<std::unique_ptr<TraceSet>> traces_;  // under a lock
+  mutable std::vector<std::unique_ptr<TraceSet>> traces_;  // these under a lock
+  mutable std::vector<std::unique_ptr<Trace>> expanded_;
+  mutable std::vector<Expansion> expansions_;
 };
 
 }  // namespace tegula::emu

@@ -28,6 +28,7 @@ constexpr u32 kTracePrefix = 11;      // no result takes longer
 constexpr u32 kTraceMinBundles = 16;  // shorter ones gain nothing
 constexpr u32 kTraceMaxBundles = 512;
 constexpr u32 kTraceMaxAddresses = 1536;
+constexpr size_t kTraceExpansions = 512;  // of one program
 constexpr u32 kTraceScratch = 32768;  // bytes for values on their way
 
 struct TraceOp {
@@ -52,10 +53,18 @@ struct AddressStream {
   u16 base = kZeroRegister, position = kZeroRegister;
   u8 align_mask = 0;
   bool fifo = false, filled = false;
-  i32 lowest = 0, end = 0;                       // bytes touched, from the start
-  i32 advance = 0, position_advance = 0;         // of the registers in all
-  i32 least_before = 0, least_after = 0;         // of the position, before and after the first fill
-  std::vector<std::pair<u16, i32>> accesses;     // pointer number, offset from the start
+  i32 lowest = 0, end = 0;                // bytes touched, from the start
+  i32 advance = 0, position_advance = 0;  // of the registers in all
+  i32 least_before = 0, least_after = 0;  // of the position, before and after the first fill
+  u16 modifier = kZeroRegister;           // a register of which multiples are added
+  i32 modified = 0;                       // multiples of it in all
+  struct Access {
+    u16 pointer;  // number
+    u16 size;
+    i32 offset;  // from the start
+    i32 times;   // multiples of the modifier added to that
+  };
+  std::vector<Access> accesses;
 };
 
 struct TraceControl {  // a control word that a multiplication reads
@@ -71,7 +80,8 @@ struct Trace {
   u32 first_pc = 0, last_pc = 0;         // from the landing on
   u32 loop_start = ~u32{0}, loop_end = 0;  // of a loop's iterations: bundle addresses
   u32 loops = 0;                         // loop ends passed
-  u32 iterations = 0;                    // needed at the landing
+  u32 iterations = 0;                    // of a loop: needed at the landing; expanded: exactly those left at the entry
+  const Decoded* landing = nullptr;
   const Decoded* exit = nullptr;         // straight on, where known
   u32 exit_pc = 0;
   std::vector<TraceAddress> addresses;  // in order; empty when streams hold them all
@@ -88,6 +98,10 @@ struct TraceSet {
   std::vector<std::unique_ptr<Trace>> loops;  // most iterations first
   u32 loop_end = 0;
 };
+
+// The straight trace with a hardware loop that lies in it run `left` times, or to the length of a trace; null: none.
+std::unique_ptr<Trace> expand_trace(const u8* program, const Trace& straight, const Decoded* loop_start, u32 loop_end,
+                                    u32 left);
 
 // Traces for a landing at `at`; when loop_end is an address, also for the loop at..loop_end.
 std::unique_ptr<TraceSet> build_traces(const u8* program, const Decoded* at, u32 loop_end);

@@ -468,7 +468,8 @@ std::vector<int> Graph::order() const {
 bool extend(std::vector<AddressStream>& streams, const AddressOp& a, u16 pointer) {
   const bool fifo = a.update == Update::kFill || a.update == Update::kPop;
   if (a.update == Update::k2D || a.update == Update::k3D || a.update == Update::kPush) return false;
-  if (a.update_index != kZeroRegister || (!fifo && a.index != kZeroRegister)) return false;
+  const u16 index = fifo ? kZeroRegister : a.index;
+  if (fifo && a.update_index != kZeroRegister) return false;
   auto stream = std::find_if(streams.begin(), streams.end(), [&](const AddressStream& s) { return s.base == a.base; });
   if (stream == streams.end()) {
     for (const AddressStream& s : streams) {
@@ -482,15 +483,24 @@ bool extend(std::vector<AddressStream>& streams, const AddressOp& a, u16 pointer
   }
   AddressStream& s = *stream;
   if (s.fifo != fifo || (fifo && s.position != a.position)) return false;
+  for (const u16 modifier : {index, a.update_index}) {
+    if (modifier == kZeroRegister) continue;
+    if (s.modifier != kZeroRegister && s.modifier != modifier) return false;
+    s.modifier = modifier;
+  }
+  const i32 times = s.modified + (index != kZeroRegister ? 1 : 0);
   const i32 at = fifo ? s.advance - s.position_advance : s.advance + a.imm;
   if (a.size != 0) {
     s.lowest = s.accesses.empty() ? at : std::min(s.lowest, at);
     s.end = s.accesses.empty() ? at + a.size : std::max(s.end, at + a.size);
     s.align_mask |= a.align_mask;
     if ((static_cast<u32>(at) & a.align_mask) != 0) return false;
-    s.accesses.push_back({pointer, at});
+    s.accesses.push_back({pointer, a.size, at, times});
   }
-  if (a.update == Update::kLinear) s.advance += a.update_imm;
+  if (a.update == Update::kLinear) {
+    s.advance += a.update_imm;
+    s.modified += a.update_index != kZeroRegister ? 1 : 0;
+  }
   if (!fifo) return true;
   s.advance += 64;
   s.position_advance += a.update == Update::kFill ? 64 : 64 - a.size;
@@ -929,12 +939,41 @@ std::unique_ptr<Trace> loop_trace(const u8* program, Path body, u32 iterations) 
 
 }  // namespace
 
+std::unique_ptr<Trace> expand_trace(const u8* program, const Trace& straight, const Decoded* loop_start, u32 loop_end,
+                                    u32 left) {
+  std::vector<const Decoded*> path;
+  u32 remaining = left;
+  const u32 start = straight.begins_after - kTracePrefix;
+  for (const Decoded* d = straight.landing; d != nullptr && path.size() < straight.begins_after + kTraceMaxBundles;) {
+    path.push_back(d);
+    if (d->pc == loop_end && path.size() > straight.begins_after && remaining != 0 && --remaining != 0) {
+      d = loop_start;
+    } else {
+      d = d->next;
+    }
+  }
+  if (path.size() < start) return nullptr;
+  Stretch stretch;
+  u32 stopped = 0;
+  if (!collect(program, Path(path).subspan(start), stretch, stopped)) return nullptr;
+  auto trace = make_trace(stretch, false);
+  if (trace == nullptr) return nullptr;
+  trace->begins_after = straight.begins_after;
+  trace->landing = straight.landing;
+  trace->loop_start = loop_start->pc;
+  trace->loop_end = loop_end;
+  for (u32 i = 0; i < trace->bundles; ++i) trace->loops += path[trace->begins_after + i]->pc == loop_end;
+  trace->iterations = left;
+  return trace;
+}
+
 std::unique_ptr<TraceSet> build_traces(const u8* program, const Decoded* at, u32 loop_end) {
   auto set = std::make_unique<TraceSet>();
   set->loop_end = loop_end;
   std::vector<const Decoded*> path;
   for (const Decoded* d = at; d != nullptr && path.size() < kTraceMaxBundles; d = d->next) path.push_back(d);
   set->straight = straight_trace(program, path);
+  if (set->straight != nullptr) set->straight->landing = at;
   if (loop_end == ~u32{0}) return set;
   const auto last = std::find_if(path.begin(), path.end(), [&](const Decoded* d) { return d->pc == loop_end; });
   if (last == path.end()) return set;

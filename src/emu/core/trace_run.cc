@@ -259,6 +259,31 @@ const TraceSet* DecodedProgram::traces(const Decoded& at, u32 loop_end) const {
   return traces_.back().get();
 }
 
+const Trace* DecodedProgram::expanded(const Trace& straight, u32 loop_start, u32 loop_end, u32 left,
+                                      Expansion& cache) const {
+  const Decoded* start = at(loop_start);
+  if (start == nullptr || loop_start > loop_end) return nullptr;
+  // Longer loops do not end within a trace; one with as many iterations as fit serves them all.
+  left = std::min(left, kTraceMaxBundles);
+  if (cache.straight == &straight && cache.start == loop_start && cache.end == loop_end && cache.left == left) {
+    return cache.trace;
+  }
+  const std::lock_guard lock(build_mutex);
+  cache = {&straight, loop_start, loop_end, left, nullptr};
+  for (const auto& known : expansions_) {
+    if (known.straight == &straight && known.start == loop_start && known.end == loop_end && known.left == left) {
+      cache.trace = known.trace;
+      return cache.trace;
+    }
+  }
+  if (expansions_.size() >= kTraceExpansions) return nullptr;
+  auto made = expand_trace(bytes_.data(), straight, start, loop_end, left);
+  cache.trace = made.get();
+  if (made != nullptr) expanded_.push_back(std::move(made));
+  expansions_.push_back(cache);
+  return cache.trace;
+}
+
 // A branch or loop leads to d: chooses the trace that may begin kTracePrefix bundles on.
 void Machine::land(const Decoded* d) {
   const u32 left = r(off_lc);
@@ -280,46 +305,71 @@ void Machine::land(const Decoded* d) {
   if (trace != nullptr) trace_at = pipe + trace->begins_after;
 }
 
-bool Machine::trace_fits(u64 last) const {
-  const Trace& t = *trace;
-  if (begun || attention || branch_delay != 0 || pipe + t.bundles > last) return false;
-  const u32 left = r(off_lc);
-  if (t.loops != 0) return left >= t.loops && r(off_ls) == t.loop_start && r(off_le) == t.loop_end;
-  return left == 0 || r(off_le) < t.first_pc || r(off_le) > t.last_pc;
+// The trace to run here and now: the one that waited for this bundle, or, where a hardware loop is under way in it, its
+// form with the loop run as often as is left. Null: none.
+const Trace* Machine::trace_here(const Decoded* d, u64 last) {
+  const Trace* t = trace;
+  if (d != t->entry || begun || attention || branch_delay != 0) return nullptr;
+  const u32 left = r(off_lc), end = r(off_le);
+  if (t->loops != 0) {
+    if (left < t->loops || r(off_ls) != t->loop_start || end != t->loop_end) return nullptr;
+  } else if (left != 0 && end >= d->pc && end <= t->last_pc) {
+    t = shared_->expanded(*t, r(off_ls), end, left, expansion);
+    if (t == nullptr) return nullptr;
+  } else if (left != 0 && end >= t->first_pc && end < d->pc) {
+    return nullptr;  // passed already, and left behind: lc is wrong for what follows
+  }
+  return pipe + t->bundles > last ? nullptr : t;
 }
 
-// The trace's addresses by their streams; false: nothing has changed.
-bool Machine::form_streams() {
-  const auto& streams = trace->streams;
-  for (const AddressStream& s : streams) {
+// Pointers of a stream with a modifier; false: one lies outside.
+bool Machine::form_modified(const AddressStream& s, i64 start) {
+  const i64 modifier = static_cast<i32>(r(s.modifier) << 12) >> 12;  // 20 bits, signed
+  for (const auto& access : s.accesses) {
+    const i64 at = start + access.offset + access.times * modifier;
+    if (at < 0 || at + access.size > i64{kCoreDataBytes} || (at & s.align_mask) != 0) return false;
+    trace_pointers[access.pointer] = own + at;
+  }
+  return true;
+}
+
+// The trace's addresses by their streams; false: no register has changed.
+bool Machine::form_streams(const Trace& t) {
+  for (const AddressStream& s : t.streams) {
+    if (s.accesses.empty()) continue;
     const u32 base = r(s.base), position = r(s.position);
     const i64 start = i64{(base - position) & kAddressMask} - (kOwnWindow << 16);
-    if (s.accesses.empty()) continue;
+    if (s.modifier != kZeroRegister) {
+      if (!form_modified(s, start)) return false;
+      continue;
+    }
     if (start + s.lowest < 0 || start + s.end > i64{kCoreDataBytes} || (start & s.align_mask) != 0) return false;
-    if (!s.fifo) continue;
     const i64 behind = s.filled ? base & 63 : 0;
-    if (i64{position} + s.least_before < 0 || i64{position} + s.least_after - behind < 0) return false;
-    if (position > kCoreDataBytes) return false;
+    if (s.fifo && (position > kCoreDataBytes || i64{position} + s.least_before < 0 ||
+                   i64{position} + s.least_after - behind < 0)) {
+      return false;
+    }
+    u8* const first = own + start;
+    for (const auto& access : s.accesses) trace_pointers[access.pointer] = first + access.offset;
   }
-  for (const AddressStream& s : streams) {
-    const u32 base = r(s.base), position = r(s.position);
-    u8* const start = own + (((base - position) & kAddressMask) - (kOwnWindow << 16));
-    for (const auto& [pointer, offset] : s.accesses) trace_pointers[pointer] = start + offset;
+  for (const AddressStream& s : t.streams) {
+    const u32 base = r(s.base);
     const u32 behind = s.filled ? base & 63 : 0;
-    set<u32>(s.base, (base + static_cast<u32>(s.advance) - behind) & kAddressMask);
-    if (s.fifo) set<u32>(s.position, position + static_cast<u32>(s.position_advance) - behind);
+    const u32 modified = static_cast<u32>(s.modified) * r(s.modifier);
+    set<u32>(s.base, (base + static_cast<u32>(s.advance) + modified - behind) & kAddressMask);
+    if (s.fifo) set<u32>(s.position, r(s.position) + static_cast<u32>(s.position_advance) - behind);
   }
   return true;
 }
 
 // Forms and checks every address of the trace; false: nothing has changed.
-bool Machine::form_trace_addresses() {
-  if (trace->addresses.empty()) return form_streams();
+bool Machine::form_trace_addresses(const Trace& t) {
+  if (t.addresses.empty()) return form_streams(t);
   alignas(64) u8 before[kAddressBanks];
   std::memcpy(before, regs, sizeof before);
   u8** out = trace_pointers;
-  const TraceAddress* at = trace->addresses.data();
-  const TraceAddress* const end = at + trace->addresses.size();
+  const TraceAddress* at = t.addresses.data();
+  const TraceAddress* const end = at + t.addresses.size();
   bool good = true;
   while (at != end) {
     const int count = at->left_in_bundle;
@@ -358,9 +408,10 @@ bool Machine::form_trace_addresses() {
 const Decoded* Machine::run_trace(const Decoded* d, u64 last) {
   thread_local u8* pointers[kTraceMaxAddresses + 3];
   alignas(64) thread_local u8 scratch[kTraceScratch];
-  const Trace& t = *trace;
   trace_at = ~u64{0};
-  if (d != t.entry || !trace_fits(last)) return d;
+  const Trace* here = trace_here(d, last);
+  if (here == nullptr) return d;
+  const Trace& t = *here;
   for (const TraceControl& control : t.controls) {
     MacCache& cache = mac_cache[static_cast<int>(control.unit) * 2 + control.product];
     const u32 conf = r(control.reg);
@@ -378,7 +429,7 @@ const Decoded* Machine::run_trace(const Decoded* d, u64 last) {
   }
   trace_pointers = pointers;
   trace_scratch = scratch;
-  if (!form_trace_addresses()) return d;
+  if (!form_trace_addresses(t)) return d;
   trace_base = pipe;
   for (const TraceOp& op : t.ops) op.run(*this, op);
   trace_cycle(t.bundles);
@@ -392,7 +443,7 @@ const Decoded* Machine::run_trace(const Decoded* d, u64 last) {
   if (t.loops != 0) {
     const u32 left = r(off_lc) - t.loops;
     set<u32>(off_lc, left);
-    if (left != 0) next = lookup(t.loop_start);
+    if (left != 0 && t.last_pc == t.loop_end) next = lookup(t.loop_start);
   }
   if (next == nullptr) next = lookup(t.exit_pc);
   next_pc = next->pc;
