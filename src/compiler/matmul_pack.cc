@@ -167,9 +167,15 @@ void pack_activations(const MatmulConfig& config, const MatmulLayout& layout, co
   std::vector<float> padded(i64{layout.k_chunks} * config.kc * kBlock, 0.0f);
   std::vector<u8> encoded[2];
   for (auto& part : encoded) part.resize(padded.size() / kBlock * kBfpRow);
+  // Rows that nobody asked for: zeros, with an exponent that keeps away from denormals.
+  std::vector<u8> nothing(encoded[0].size(), 0);
+  for (size_t block = 0; block < nothing.size(); block += kBfpRow) nothing[block] = 127;
   const auto encode = [&](i64 token, const Scatter& scatter) {
-    // Rows that nobody asked for repeat the last one: a zero row would be a block of denormal exponents.
-    const float* source = x + std::min(token, rows - 1) * layout.shape.k;
+    if (token >= rows) {
+      for (int part = 0; part < config.parts; ++part) scatter(part, kBfpRow, nothing.data());
+      return;
+    }
+    const float* source = x + token * layout.shape.k;
     std::copy(source, source + layout.shape.k, padded.begin());
     if (config.parts == 2) {
       num::encode_bfp16_split(padded, encoded[0].data(), encoded[1].data());
