@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/inspect/inspect.h"
+#include "cli/inspect/summary.h"
 
 namespace tegula::cli {
 namespace {
@@ -30,6 +31,28 @@ Result<void> write_page(const std::string& path, const std::vector<Artifact>& ar
   return write_file(path, {reinterpret_cast<const u8*>(page.data()), page.size()});
 }
 
+int print_summary(const InspectCommand& command) {
+  Summary summary;
+  int status = 0;
+  for (const std::string& path : command.files) {
+    const Result<MappedFile> file = MappedFile::open(path);
+    if (!file.ok()) {
+      status = print_error(file.error());
+      summary.add_unreadable(path, file.error());
+      continue;
+    }
+    const Result<Artifact> artifact = inspect_bytes(file->bytes(), path);
+    if (artifact.ok()) {
+      summary.add(*artifact);
+    } else {
+      summary.add_unreadable(path, artifact.error());
+      status = 1;
+    }
+  }
+  std::printf("%s\n", (command.json ? summary.json() : summary.text()).c_str());
+  return status;
+}
+
 }  // namespace
 
 int cmd_inspect(const InspectCommand& command) {
@@ -38,7 +61,8 @@ int cmd_inspect(const InspectCommand& command) {
     print_error(options.error());
     return 2;
   }
-  std::vector<MappedFile> files;
+  if (command.summary) return print_summary(command);
+  std::vector<MappedFile> files;  // artifacts point into them
   std::vector<Artifact> artifacts;
   int status = 0;
   for (const std::string& path : command.files) {
@@ -53,13 +77,12 @@ int cmd_inspect(const InspectCommand& command) {
       continue;
     }
     for (const Error& problem : artifact->problems) status = print_error(in_file(path, problem));
-    if (command.json || !command.html.empty()) {
-      files.push_back(std::move(*file));
-      artifacts.push_back(std::move(*artifact));
-      if (command.json) continue;
-    } else {
+    if (!command.json && command.html.empty()) {
       std::fputs(to_text(*artifact, *options).c_str(), stdout);
+      continue;
     }
+    files.push_back(std::move(*file));
+    artifacts.push_back(std::move(*artifact));
   }
   if (command.json) std::printf("%s\n", to_json(artifacts, *options).c_str());
   if (!command.html.empty()) {

@@ -101,9 +101,12 @@ std::vector<MemoryPiece> WordLog::pieces() const {
   const auto before = [](const Word& a, const Word& b) { return a.offset < b.offset; };
   if (!std::is_sorted(sorted.begin(), sorted.end(), before))
     std::stable_sort(sorted.begin(), sorted.end(), before);
+  std::vector<u32> starts = starts_;
+  std::sort(starts.begin(), starts.end());
   std::vector<MemoryPiece> out;
   for (size_t i = 0; i < sorted.size();) {
     const u32 offset = sorted[i].offset;
+    bool begins = std::binary_search(starts.begin(), starts.end(), offset);
     u32 value = 0, written = 0;
     for (; i < sorted.size() && sorted[i].offset == offset; ++i) {
       value = merge(value, sorted[i].mask, sorted[i].value);
@@ -112,7 +115,8 @@ std::vector<MemoryPiece> WordLog::pieces() const {
     for (u32 byte = 0; byte < 4; ++byte) {
       if ((written >> (8 * byte) & 0xFF) == 0) continue;
       const u32 at = offset + byte;
-      if (out.empty() || out.back().offset + out.back().bytes.size() != at) out.push_back({at, {}});
+      if (out.empty() || begins || out.back().offset + out.back().bytes.size() != at) out.push_back({at, {}});
+      begins = false;
       out.back().bytes.push_back(static_cast<u8>(value >> (8 * byte)));
     }
   }
@@ -140,6 +144,16 @@ void ArrayState::write(u32 address, u32 mask, u32 value) {
   if (write_single(tile, offset, mask, value)) return;
   u32& other = tile.others[offset];
   other = merge(other, mask, value);
+}
+
+void ArrayState::begin_block(u32 address) {
+  const arch::Location at = arch::locate(address);
+  if (!at.valid()) return;
+  TileState& tile = tiles_[static_cast<size_t>(at.tile().index())];
+  const TileKind kind = at.tile().kind();
+  const u32 offset = at.offset & ~3u;
+  if (in_program(kind, offset)) tile.program_log.begin(offset - arch::kCoreProgramOffset);
+  if (offset < arch::traits(kind).data_bytes) tile.data_log.begin(offset);
 }
 
 // Long runs lie inside one memory, so both ends tell; short ones are looked up word by word.
@@ -178,6 +192,7 @@ void ArrayState::apply(const format::CdoCommand& command) {
     case format::CdoKind::kBlockWrite:
       ++counts_.block_writes;
       words = command.words.size();
+      begin_block(command.address);
       for (size_t i = 0; i < command.words.size(); ++i) {
         write(command.address + static_cast<u32>(4 * i), 0xFFFFFFFF, command.words[i]);
       }

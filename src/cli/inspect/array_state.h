@@ -16,7 +16,7 @@
 
 namespace tegula::cli {
 
-// Consecutive bytes of a memory that were written.
+// Consecutive bytes of a memory that were written; a block write begins a new piece.
 struct MemoryPiece {
   u32 offset = 0;
   Bytes bytes;
@@ -25,6 +25,8 @@ struct MemoryPiece {
 // Writes to a memory in any order; the last one wins. Takes 12 bytes for each word written.
 class WordLog {
  public:
+  // A block write begins here.
+  void begin(u32 offset) { starts_.push_back(offset); }
   void write(u32 offset, u32 mask, u32 value) { words_.push_back({offset, mask, value}); }
   bool empty() const { return words_.empty(); }
   // Sorted and disjoint. A byte counts as written when the mask of a write reaches into it.
@@ -35,6 +37,7 @@ class WordLog {
     u32 offset, mask, value;
   };
   std::vector<Word> words_;
+  std::vector<u32> starts_;
 };
 
 struct BdState {
@@ -97,6 +100,7 @@ class ArrayState {
 
  private:
   bool named(u32 address, u64 words) const;
+  void begin_block(u32 address);
 
   std::vector<TileState> tiles_;
   WriteCounts counts_;

@@ -81,6 +81,8 @@ struct ShowOptions {
 };
 
 std::string to_text(const Artifact& artifact, const ShowOptions& options);
+// The setup of one tile: program, locks, chains, data.
+std::string tile_text(const ArrayFacts& array, const TileFacts& tile);
 // A JSON object, docs/json/inspect.md. Depth 3 adds every op of a stream.
 std::string to_json(const std::vector<Artifact>& artifacts, const ShowOptions& options);
 // A page that needs nothing else: grid, routes, memory maps, timeline.

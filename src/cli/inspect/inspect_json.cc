@@ -179,6 +179,7 @@ json array_json(const ArrayFacts& array, const ShowOptions& options) {
   }
   out["links"] = {{"enabled", array.routes.links}, {"broken", array.routes.broken_links}};
   out["unreached"] = array.routes.unreached;
+  out["spare_ids"] = array.routes.spare_ids;
   if (options.depth < 2) return out;
   out["tiles"] = json::array();
   for (const TileFacts& tile : array.tiles) {

@@ -72,7 +72,7 @@ void show_bds(Text& text, const TileFacts& tile, const std::vector<int>& numbers
 void show_setup(Text& text, const ArrayFacts& array, const TileFacts& tile, bool same_data) {
   if (tile.program >= 0) {
     const ProgramFacts& program = array.programs[static_cast<size_t>(tile.program)];
-    text.line(4, "program {}, {} bytes, {}", program.name, program.image.size(),
+    text.line(4, "program {}, {} bytes, {}", program.name, program.written,
               tile.enabled ? "enabled" : "not enabled");
   } else if (tile.tile.kind() == TileKind::kCore) {
     text.line(4, "no program, {}", tile.enabled ? "enabled" : "not enabled");
@@ -129,6 +129,8 @@ void show_routes(Text& text, const ArrayFacts& array, const ShowOptions& options
             "routes: {}, {} of them end at every branch; {} links between tiles, {} without an equal partner",
             map.routes.size(), complete, map.links, map.broken_links);
   for (const std::string& port : map.unreached) text.line(2, "enabled, but no stream reaches it: {}", port);
+  for (const std::string& ids : map.spare_ids)
+    text.line(2, "packet ids that a mask lets in and no switch takes: {}", ids);
   if (!text.deep(2)) return;
   if (options.depth < 3 && !options.tile) {
     for (const RouteLine& line : route_lines(map)) text.line(2, "{}", line.text);
@@ -170,8 +172,9 @@ void show_array(Text& text, const ArrayFacts& array, const ShowOptions& options)
   for (const u32 address : w.unnamed) text.line(2, "no register: {}", address_name(address));
   text.line(0, "programs:");
   for (const ProgramFacts& p : array.programs) {
-    text.line(2, "{}: {} bytes, entry 0x0, on {} core{} {}, SHA-256 {}", p.name, p.image.size(),
-              p.tiles.size(), p.tiles.size() == 1 ? "" : "s", tiles_text(p.tiles), p.sha256);
+    text.line(2, "{}: {} bytes in {} piece{} up to 0x{:x}, entry 0x0, on {} core{} {}, SHA-256 {}", p.name,
+              p.written, p.pieces.size(), p.pieces.size() == 1 ? "" : "s", p.image.size(), p.tiles.size(),
+              p.tiles.size() == 1 ? "" : "s", tiles_text(p.tiles), p.sha256);
     if (p.pieces.size() > 1 && text.deep(2)) {
       for (const auto& [address, bytes] : p.pieces) text.line(4, "{} bytes at 0x{:x}", bytes, address);
     }
@@ -344,6 +347,14 @@ std::string printable(std::string text) {
 }
 
 }  // namespace
+
+std::string tile_text(const ArrayFacts& array, const TileFacts& tile) {
+  const ShowOptions options;
+  Text text(options);
+  text.line(0, "{}", arch::tile_name(tile.tile));
+  show_setup(text, array, tile, true);
+  return printable(text.take());
+}
 
 std::string to_text(const Artifact& artifact, const ShowOptions& options) {
   Text text(options);

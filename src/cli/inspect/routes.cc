@@ -70,6 +70,7 @@ class Walk {
       arbiter(state, slave, packet_id == kCircuit ? slot.id : packet_id, slot);
       if (packet_id != kCircuit) return;
     }
+    route_.no_slot = route_.no_slot || !matched;
     if (!matched)
       complain(slave_text(state.tile, slave) + " has no slot for packet id " + std::to_string(packet_id));
   }
@@ -173,9 +174,47 @@ std::vector<std::pair<int, u8>> packet_ids(const TileState& tile, int slave) {
   return out;
 }
 
+// Whether a BD that the configuration queues on this channel puts that id into a header.
+bool sends(const TileState& tile, int slave, int id) {
+  const arch::Port port = arch::slave_port(tile.tile.kind(), slave);
+  if (port.kind != PortKind::kDma) return false;
+  const TileKind kind = tile.tile.kind();
+  for (const arch::Task& task : tile.channel(arch::Direction::kMm2s, port.index).tasks) {
+    int bd = task.first_bd;
+    for (int steps = 0; steps < kMaxBds && bd < arch::traits(kind).bds; ++steps) {
+      const arch::Bd decoded = arch::decode(kind, tile.bds[static_cast<size_t>(bd)].words);
+      if (decoded.packet && decoded.packet_id == id) return true;
+      if (!decoded.use_next) break;
+      bd = decoded.next;
+    }
+  }
+  return false;
+}
+
+// Ids of one source that share the mask of a slot: those that no switch behind takes are spare, if any is
+// taken.
+void drop_spare(const TileState& tile, std::vector<Route>& routes, RouteMap& map) {
+  std::vector<int> spare;
+  for (const Route& route : routes) {
+    const bool shared = std::any_of(routes.begin(), routes.end(), [&](const Route& other) {
+      return other.packet_mask == route.packet_mask && other.complete();
+    });
+    if (!route.no_slot || route.packet_mask == 0x1F || !shared || sends(tile, route.slave, route.packet_id))
+      continue;
+    spare.push_back(route.packet_id);
+  }
+  if (spare.empty()) return;
+  std::string text = arch::tile_name(tile.tile) + " " + routes[0].source + ":";
+  for (const int id : spare) text += " " + std::to_string(id);
+  map.spare_ids.push_back(text);
+  std::erase_if(routes, [&](const Route& route) {
+    return std::find(spare.begin(), spare.end(), route.packet_id) != spare.end();
+  });
+}
+
 void routes_from(const ArrayState& array, const TileState& tile, int slave, const std::string& source,
                  RouteMap& map) {
-  const size_t first = map.routes.size();
+  std::vector<Route> routes;
   for (const auto& [id, mask] : packet_ids(tile, slave)) {
     Route route;
     route.tile = tile.tile;
@@ -184,11 +223,15 @@ void routes_from(const ArrayState& array, const TileState& tile, int slave, cons
     route.packet_id = id;
     route.packet_mask = mask;
     Walk(array, route).enter(tile.tile, slave, id);
+    routes.push_back(std::move(route));
+  }
+  drop_spare(tile, routes, map);
+  for (size_t i = 0; i < routes.size(); ++i) {
     // Ids that the slot does not tell apart and that go the same way are one route.
-    const bool again = mask != 0x1F && id != kCircuit &&
-                       std::any_of(map.routes.begin() + static_cast<std::ptrdiff_t>(first), map.routes.end(),
-                                   [&](const Route& known) { return known.hops == route.hops; });
-    if (!again) map.routes.push_back(std::move(route));
+    const bool again = routes[i].packet_mask != 0x1F && routes[i].packet_id != kCircuit &&
+                       std::any_of(routes.begin(), routes.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Route& known) { return known.hops == routes[i].hops; });
+    if (!again) map.routes.push_back(routes[i]);
   }
 }
 

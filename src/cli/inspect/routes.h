@@ -44,14 +44,19 @@ struct Route {
   std::vector<RouteEnd> ends;
   std::vector<std::string> problems;  // branches that lead nowhere, and why
 
+  bool no_slot = false;  // a problem is a packet id that no slot takes
+
   bool complete() const { return problems.empty() && !ends.empty(); }
 };
 
 struct RouteMap {
   std::vector<Route> routes;           // in the order of the tiles, row by row
   std::vector<std::string> unreached;  // enabled ports that no source reaches
-  u64 links = 0;                       // enabled masters that lead to a neighbour
-  u64 broken_links = 0;                // of these, whose partner is not enabled in the same mode
+  // Ids that pass the mask of a source's slot, which other ids share, but that no switch behind takes. A mask
+  // cannot name ids one by one; no BD sends these.
+  std::vector<std::string> spare_ids;
+  u64 links = 0;         // enabled masters that lead to a neighbour
+  u64 broken_links = 0;  // of these, whose partner is not enabled in the same mode
 };
 
 RouteMap trace_routes(const ArrayState& array);
