@@ -370,15 +370,16 @@ Result<Bytes> matmul_stream(const MatmulConfig& config, std::span<const MatmulRu
     const ShimBds bds(i);
     const u64 weights = run.layout.column_bytes * run.repeat;
     const u64 results = run.pass.c_column_bytes * run.repeat;
+    // Weights flow into the cores' rings while the rest is set up; activations come last and start all columns at once.
+    for (int col = 0; col < kColumns; ++col) {
+      TRY(out.transfer({.col = col, .direction = Direction::kMm2s, .channel = kWeightsChannel, .bd = bds.weights,
+                        .argument = kArgWeights, .offset = run.weights + col * weights, .bytes = weights}));
+    }
     for (int col = 0; col < kColumns; ++col) {
       TRY(out.transfer({.col = col, .direction = Direction::kS2mm, .channel = kResultsChannel, .bd = bds.results,
                         .argument = kArgResults, .offset = run.results + col * results, .bytes = results, .token = true}));
     }
     TRY(activations(out, config, run, bds.activations));
-    for (int col = 0; col < kColumns; ++col) {
-      TRY(out.transfer({.col = col, .direction = Direction::kMm2s, .channel = kWeightsChannel, .bd = bds.weights,
-                        .argument = kArgWeights, .offset = run.weights + col * weights, .bytes = weights}));
-    }
     if (i > 0) out.wait_results();
   }
   if (!runs.empty()) out.wait_results();
