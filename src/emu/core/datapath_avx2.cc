@@ -283,21 +283,23 @@ TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, _
   return flush<false>(_mm256_add_ps(rounded_acc, rounded_term));
 }
 
-// What 64 accumulator lanes hold: no infinities; nothing that a flush would change (denormals, -0).
-struct AccumulatorKind {
-  bool finite = true, flushed = true;
-};
-
-TEGULA_AVX2 inline AccumulatorKind look_at(const u8* acc) {
-  if (acc == nullptr) return {};
-  const __m256i field = _mm256_set1_epi32(0x7F800000), zero = _mm256_setzero_si256();
-  __m256i top = zero, small = zero;
-  for (int r = 0; r < 8; ++r) {
-    const __m256i lanes = load256(acc + 32 * r), exponent = _mm256_and_si256(lanes, field);
-    top = _mm256_max_epi32(top, exponent);
-    small = _mm256_or_si256(small, _mm256_and_si256(lanes, _mm256_cmpeq_epi32(exponent, zero)));
+// None of these rows of eight lanes holds an infinity or NaN.
+TEGULA_AVX2 inline bool finite_rows(const u8* acc, u32 rows) {
+  if (acc == nullptr) return true;
+  const __m256i field = _mm256_set1_epi32(0x7F800000);
+  __m256i top = _mm256_setzero_si256();
+  for (u32 left = rows; left != 0; left &= left - 1) {
+    top = _mm256_max_epi32(top, _mm256_and_si256(load256(acc + 32 * std::countr_zero(left)), field));
   }
-  return {lanes_of(_mm256_cmpeq_epi32(top, field)) == 0, _mm256_testz_si256(small, small) != 0};
+  return lanes_of(_mm256_cmpeq_epi32(top, field)) == 0;
+}
+
+TEGULA_AVX2 inline bool zero_rows(const u8* acc, u32 rows) {
+  __m256i all = _mm256_setzero_si256();
+  for (u32 left = rows; left != 0; left &= left - 1) {
+    all = _mm256_or_si256(all, load256(acc + 32 * std::countr_zero(left)));
+  }
+  return _mm256_testz_si256(all, all) != 0;
 }
 
 // Fields of terms to which the power of two of any accumulator can be added.
@@ -342,35 +344,45 @@ TEGULA_AVX2 inline __m128i without_empty(__m128i exponents, u32 empty) {
   return _mm_blendv_epi8(exponents, _mm_set1_epi8(127), mask);
 }
 
-// Rows of A without a product (padding, or a batch smaller than eight) keep their accumulators. out may be acc1; `kept`:
-// then rows without a product need not be written. plain: acc1 is there and no sign is turned.
-template <bool plain>
-TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, u32 empty, bool kept) {
+// Operands of a block product, ready for one row after the other.
+struct BlockOperands {
   alignas(32) i16 a[64];
-  alignas(32) i32 rows[8];
-  __m256i pairs[4];
-  widen<true>(args.s1, a);
-  pair_columns(args.s2, pairs);
-  const __m256i bias = _mm256_set1_epi32(127);
-  const __m256i columns = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_cvtepu8_epi32(e2), bias), 23);
-  _mm256_store_si256(reinterpret_cast<__m256i*>(rows), _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
-  const __m256i zero = _mm256_setzero_si256(), to_scale = _mm256_set1_epi32(12 << 23);
-  if (!kept) {
-    for (u32 left = empty; left != 0; left &= left - 1) {
-      const int r = std::countr_zero(left);
-      store256(args.out + 32 * r, flush<false>(float_acc(args.acc1, args.negate_acc1, r)));
-    }
+  alignas(32) i32 row_exponents[8];  // in the place of an exponent field
+  __m256i pairs[4], columns;
+};
+
+template <bool plain>
+TEGULA_AVX2 inline void block_row(const MacArgs& args, const BlockOperands& b, int r) {
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256 acc =
+      plain ? _mm256_castsi256_ps(load256(args.acc1 + 32 * r)) : float_acc(args.acc1, args.negate_acc1, r);
+  __m256i product = row_product(b.a + 8 * r, b.pairs);
+  if (!plain && args.negate_product) product = _mm256_sub_epi32(zero, product);
+  const __m256i exponent = _mm256_add_epi32(b.columns, _mm256_set1_epi32(b.row_exponents[r]));
+  const __m256 scale = _mm256_castsi256_ps(_mm256_sub_epi32(exponent, _mm256_set1_epi32(12 << 23)));
+  const __m256 term = _mm256_mul_ps(_mm256_cvtepi32_ps(product), scale);
+  store256(args.out + 32 * r, fast_accumulate(term, exponent, _mm256_cmpeq_epi32(product, zero), acc));
+}
+
+// out may be acc1. plain: acc1 is there and no sign is turned. Rows of A without a product (padding, or a batch smaller
+// than eight) keep their accumulators.
+template <bool plain>
+TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, u32 empty) {
+  BlockOperands b;
+  widen<true>(args.s1, b.a);
+  pair_columns(args.s2, b.pairs);
+  b.columns = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_cvtepu8_epi32(e2), _mm256_set1_epi32(127)), 23);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(b.row_exponents), _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
+  if (empty == 0) {
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; ++r) block_row<plain>(args, b, r);
+    return;
   }
-  for (u32 left = ~empty & 0xFF; left != 0; left &= left - 1) {
+  for (u32 left = ~empty & 0xFF; left != 0; left &= left - 1) block_row<plain>(args, b, std::countr_zero(left));
+  if (plain && args.out == args.acc1 && zero_rows(args.acc1, empty)) return;
+  for (u32 left = empty; left != 0; left &= left - 1) {
     const int r = std::countr_zero(left);
-    const __m256 acc = plain ? _mm256_castsi256_ps(load256(args.acc1 + 32 * r))
-                             : float_acc(args.acc1, args.negate_acc1, r);
-    __m256i product = row_product(a + 8 * r, pairs);
-    if (!plain && args.negate_product) product = _mm256_sub_epi32(zero, product);
-    const __m256i exponent = _mm256_add_epi32(columns, _mm256_set1_epi32(rows[r]));
-    const __m256 scale = _mm256_castsi256_ps(_mm256_sub_epi32(exponent, to_scale));
-    const __m256 term = _mm256_mul_ps(_mm256_cvtepi32_ps(product), scale);
-    store256(args.out + 32 * r, fast_accumulate(term, exponent, _mm256_cmpeq_epi32(product, zero), acc));
+    store256(args.out + 32 * r, flush<false>(float_acc(args.acc1, args.negate_acc1, r)));
   }
 }
 
@@ -400,15 +412,14 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
     const __m256 term = _mm256_castsi256_ps(_mm256_andnot_si256(absent, raw_bits));
     store256(args.out + 32 * r, fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r)));
   }
-  return lanes_of(bad) == 0 && all_moderate(top) && look_at(args.acc1).finite;
+  return lanes_of(bad) == 0 && all_moderate(top) && finite_rows(args.acc1, 0xFF);
 }
 
 }  // namespace
 
 TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
-  const AccumulatorKind kind = args.acc2 == nullptr ? look_at(args.acc1) : AccumulatorKind{false, false};
-  if (kind.finite) [[likely]] {
-    const u32 empty = empty_blocks(args.s1);
+  const u32 empty = empty_blocks(args.s1);
+  if (args.acc2 == nullptr && finite_rows(args.acc1, 0xFF & ~empty)) [[likely]] {
     const __m128i e1 = without_empty(eight(args.e1), empty);
     __m128i e2 = eight(args.e2);
     bool fits = exponents_fit(e1, e2);
@@ -418,8 +429,7 @@ TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
     }
     if (fits) {
       const bool plain = args.acc1 != nullptr && !args.negate_product && !args.negate_acc1;
-      const bool kept = plain && args.out == args.acc1 && kind.flushed;
-      return plain ? fast_block<true>(args, e1, e2, empty, kept) : fast_block<false>(args, e1, e2, empty, false);
+      return plain ? fast_block<true>(args, e1, e2, empty) : fast_block<false>(args, e1, e2, empty);
     }
   }
   if (args.out != args.acc1) return careful_block(args);
