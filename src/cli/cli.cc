@@ -104,6 +104,11 @@ int run_cli(int argc, char** argv) {
   compile_app->add_option("--precision", compile.precision, "fast | high")->check(CLI::IsMember({"fast", "high"}))->capture_default_str();
   InspectCommand inspect;
   CLI::App* inspect_app = add_inspect(app, inspect);
+  DiffCommand diff;
+  CLI::App* diff_app = app.add_subcommand("diff", "what differs between two files, in their own terms; exits with 1 if anything does");
+  diff_app->add_option("a", diff.a, "file")->required();
+  diff_app->add_option("b", diff.b, "file")->required();
+  diff_app->add_flag("--json", diff.json, "print JSON");
   DisasmCommand disasm;
   CLI::App* disasm_app = app.add_subcommand("disasm", "core programs as assembly text");
   disasm_app->add_option("file", disasm.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
@@ -129,6 +134,7 @@ int run_cli(int argc, char** argv) {
   if (*list_app) return cmd_list(list_json);
   if (*compile_app) return cmd_compile(compile);
   if (*inspect_app) return cmd_inspect(inspect);
+  if (*diff_app) return cmd_diff(diff);
   if (*disasm_app) return cmd_disasm(disasm);
   if (*bench_app) return cmd_bench(bench);
   return cmd_doctor(doctor_json);

@@ -1,13 +1,16 @@
-// tegula inspect: what is in a file.
+// tegula inspect, tegula diff: what is in a file, and what differs between two.
 #include <cstdio>
 
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/inspect/diff.h"
 #include "cli/inspect/inspect.h"
 #include "cli/inspect/summary.h"
 
 namespace tegula::cli {
 namespace {
+
+constexpr size_t kMaxDiffLines = 400;
 
 Error in_file(const std::string& path, const Error& error) {
   return fail(error.code, path + ": " + error.message);
@@ -90,6 +93,27 @@ int cmd_inspect(const InspectCommand& command) {
     if (!written.ok()) status = print_error(written.error());
   }
   return status;
+}
+
+int cmd_diff(const DiffCommand& command) {
+  std::vector<MappedFile> files;
+  std::vector<Artifact> artifacts;
+  for (const std::string& path : {command.a, command.b}) {
+    Result<MappedFile> file = MappedFile::open(path);
+    if (!file.ok()) return print_error(file.error()), 2;
+    Result<Artifact> artifact = inspect_bytes(file->bytes(), path);
+    if (!artifact.ok()) return print_error(in_file(path, artifact.error())), 2;
+    if (!artifact->problems.empty()) return print_error(in_file(path, artifact->problems[0])), 2;
+    files.push_back(std::move(*file));
+    artifacts.push_back(std::move(*artifact));
+  }
+  const DiffResult result = diff_artifacts(artifacts[0], artifacts[1]);
+  if (command.json) {
+    std::printf("%s\n", diff_json(result, command.a, command.b).c_str());
+  } else {
+    std::fputs(diff_text(result, kMaxDiffLines).c_str(), stdout);
+  }
+  return result.equal() ? 0 : 1;
 }
 
 }  // namespace tegula::cli

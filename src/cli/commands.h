@@ -59,6 +59,11 @@ struct InspectCommand {
   bool json = false;
 };
 
+struct DiffCommand {
+  std::string a, b;
+  bool json = false;
+};
+
 struct DisasmCommand {
   std::string file;
   std::string tile;   // "C,R"; empty: each distinct program once
@@ -81,6 +86,7 @@ int cmd_pull(const PullCommand& command);
 int cmd_list(bool json);
 int cmd_compile(const CompileCommand& command);
 int cmd_inspect(const InspectCommand& command);
+int cmd_diff(const DiffCommand& command);  // as diff(1): 0 equal, 1 different, 2 error
 int cmd_disasm(const DisasmCommand& command);
 int cmd_bench(const BenchCommand& command);
 int cmd_doctor(bool json);
