@@ -244,6 +244,7 @@ void Engine::ddr_words(Channel& channel, u8* linear, u64 words) {
 
 // The next words of a source, in one piece; moves past them.
 const u8* Engine::read_words(Channel& channel, u64 words) {
+  if (channel.memory != nullptr) run_copies();
   u8* memory = channel.memory;
   if (memory == nullptr && channel.walk.contiguous(words)) memory = ddr_pointer(channel);
   if (memory != nullptr && channel.walk.contiguous(words)) {

@@ -262,6 +262,8 @@ class Engine {
   void end_segment(Flow& flow);
   void end_ddr_segments();
   void schedule_ddr();
+  bool postpone_copy(const Flow& flow, Channel& channel, const u8* words);
+  void run_copies();
   const u8* take_words(Flow& flow, bool* tlast);
   void after_segment(Flow& flow, const Route& route, bool tlast);
   void deliver(Flow& flow, const Sink& sink, const u8* words);
@@ -315,6 +317,15 @@ class Engine {
   DdrShare ddr_share_;
   u32 ddr_epoch_ = 0;  // of the event for its next end
   std::optional<Failure> failure_;
+  // Copies from DDR to tiles of transfers that end in the same cycle, to be done together by all threads. Nothing reads
+  // or writes their ends before run_copies().
+  struct Copy {
+    u8* to;
+    const u8* from;
+    u64 bytes;
+  };
+  std::vector<Copy> copies_;
+  bool postponing_ = false;
   std::vector<u8> staging_;            // gathered words of a segment
   std::vector<u8> port_words_buffer_;  // of a core's port, or a header
 

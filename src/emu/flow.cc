@@ -170,8 +170,33 @@ void Engine::schedule_ddr() {
 }
 
 void Engine::end_ddr_segments() {
+  postponing_ = true;
   while (Flow* flow = ddr_share_.take_ended(now_)) end_segment(*flow);
+  postponing_ = false;
+  run_copies();
   schedule_ddr();
+}
+
+// True when the words, one run in DDR, shall go to one run of a tile's memory later.
+bool Engine::postpone_copy(const Flow& flow, Channel& channel, const u8* words) {
+  const bool in_ddr = flow.tile.kind() == TileKind::kShim && words != staging_.data() && words != port_words_buffer_.data();
+  if (!postponing_ || !in_ddr || channel.memory == nullptr || !channel.walk.contiguous(flow.words)) return false;
+  copies_.push_back({channel.memory + channel.walk.offset() * 4, words, flow.words * 4ull});
+  channel.walk.runs(flow.words, [](u64, u64) {});
+  return true;
+}
+
+void Engine::run_copies() {
+  constexpr u64 kWorthThreads = 32768;
+  u64 bytes = 0;
+  for (const Copy& copy : copies_) bytes += copy.bytes;
+  const auto one = [&](int i) { std::memcpy(copies_[i].to, copies_[i].from, copies_[i].bytes); };
+  if (bytes >= kWorthThreads) {
+    pool_->run(static_cast<int>(copies_.size()), one);
+  } else {
+    for (size_t i = 0; i < copies_.size(); ++i) one(static_cast<int>(i));
+  }
+  copies_.clear();
 }
 
 void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
@@ -179,7 +204,10 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
   switch (sink.kind) {
     case Sink::Kind::kChannel: {
       Channel& channel = tile.channels[0][sink.channel];
-      write_words(channel, words, flow.words);
+      if (!postpone_copy(flow, channel, words)) {
+        run_copies();
+        write_words(channel, words, flow.words);
+      }
       channel.left -= flow.words;
       channel.report.words += flow.words;
       channel.report.busy_cycles += now_ - flow.started;
@@ -280,6 +308,7 @@ void Engine::after_segment(Flow& flow, const Route& route, bool tlast) {
 // Executes the control packets that arrived at a tile: header and data words, one or more after the stream
 // header.
 void Engine::control_packet(TileState& tile) {
+  run_copies();
   std::vector<u32> words = std::move(tile.control_words);
   tile.control_words.clear();
   size_t i = tile.control_drop ? 0 : 1;
