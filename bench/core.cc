@@ -31,7 +31,8 @@ std::vector<u8> program_of(const std::vector<std::string>& lines) {
 
 // A core running `body` in a hardware loop of two billion turns.
 struct Looping {
-  Looping(const std::vector<std::string>& setup, const std::vector<std::string>& body) : memory(emu::kCoreDataBytes) {
+  Looping(const std::vector<std::string>& setup, const std::vector<std::string>& body)
+      : memory(emu::kCoreDataBytes) {
     // Blocks of 9 bytes with moderate exponents from the start of each 16 KiB window.
     for (size_t i = 0; i < memory.size(); ++i)
       memory[i] = static_cast<u8>(i % 0x4000 % 9 == 0 ? 120 + i % 7 : i * 37);
@@ -64,7 +65,8 @@ struct Looping {
     };
     state.counters["bundles/s"] = rate(core.counters().bundles);
     state.counters["matrix_ops/s"] = rate(core.counters().matrix_ops);
-    state.counters["traced"] = static_cast<double>(core.counters().traced) / static_cast<double>(core.counters().bundles);
+    state.counters["traced"] =
+        static_cast<double>(core.counters().traced) / static_cast<double>(core.counters().bundles);
   }
   std::vector<u8> memory, program;
   emu::Core core;
@@ -147,7 +149,8 @@ void CoreBfp16(benchmark::State& state) {
     }
   }
   for (int g = 0; g < 9; ++g) body.push_back("padda [p0], #-512;paddb [p1], #-512");
-  Looping loop({"movxm p0, #0x70000", "movxm p1, #0x74000", "movxm r0, #0x30c", "movx r24, #0;mova r25, #0"}, body);
+  Looping loop({"movxm p0, #0x70000", "movxm p1, #0x74000", "movxm r0, #0x30c", "movx r24, #0;mova r25, #0"},
+               body);
   loop.run(state);
 }
 BENCHMARK(CoreBfp16);

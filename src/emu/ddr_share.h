@@ -1,6 +1,7 @@
-// How transfers through shim channels share DDR: all that are under way progress at one rate, the smaller of a
-// stream's (4 bytes per cycle) and an equal part of DDR's. So n equal transfers that start together end
-// together, as with an interleaving memory controller. Virtual time (bytes per transfer) advances at that rate.
+// How transfers through shim channels share DDR: all that are under way progress at one rate, the smaller of
+// a stream's (4 bytes per cycle) and an equal part of DDR's. So n equal transfers that start together end
+// together, as with an interleaving memory controller. Virtual time (bytes per transfer) advances at that
+// rate.
 #pragma once
 
 #include <functional>

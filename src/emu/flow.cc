@@ -179,8 +179,10 @@ void Engine::end_ddr_segments() {
 
 // True when the words, one run in DDR, shall go to one run of a tile's memory later.
 bool Engine::postpone_copy(const Flow& flow, Channel& channel, const u8* words) {
-  const bool in_ddr = flow.tile.kind() == TileKind::kShim && words != staging_.data() && words != port_words_buffer_.data();
-  if (!postponing_ || !in_ddr || channel.memory == nullptr || !channel.walk.contiguous(flow.words)) return false;
+  const bool in_ddr =
+      flow.tile.kind() == TileKind::kShim && words != staging_.data() && words != port_words_buffer_.data();
+  if (!postponing_ || !in_ddr || channel.memory == nullptr || !channel.walk.contiguous(flow.words))
+    return false;
   copies_.push_back({channel.memory + channel.walk.offset() * 4, words, flow.words * 4ull});
   channel.walk.runs(flow.words, [](u64, u64) {});
   return true;
@@ -204,6 +206,7 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
   switch (sink.kind) {
     case Sink::Kind::kChannel: {
       Channel& channel = tile.channels[0][sink.channel];
+      if (poison_) watch_words(channel, flow.words, true);
       if (!postpone_copy(flow, channel, words)) {
         run_copies();
         write_words(channel, words, flow.words);

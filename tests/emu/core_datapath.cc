@@ -144,7 +144,8 @@ void go_to_limits(std::mt19937& random, std::vector<u8>& s, std::vector<u8>& e, 
   const u32 low = random() % 2 ? 62 : 182;
   for (u8& x : e) x = static_cast<u8>(random() % 16 == 0 ? random() : low + random() % 12);
   for (size_t i = 0; i < acc.size(); i += 4) {
-    const u32 v = (static_cast<u32>(random()) & 0x807FFFFF) | (random() % 2 ? 244 + random() % 11 : random() % 20) << 23;
+    const u32 v = (static_cast<u32>(random()) & 0x807FFFFF) |
+                  (random() % 2 ? 244 + random() % 11 : random() % 20) << 23;
     if (random() % 2) std::memcpy(acc.data() + i, &v, 4);
   }
 }

@@ -1,11 +1,12 @@
 // The core program of matrix products (docs/matmul.md). One endless loop:
 //
 //   product: header -> tiles
-//     rows mode:    k-chunks { take activations; chunk columns { take weights; row blocks { accumulate in memory } } }
-//     column split: k-chunks { take activations; take weights up to its own chunk; accumulate in registers }
+//     rows mode:    k-chunks { take activations; chunk columns { take weights; row blocks { accumulate in
+//     memory } } } column split: k-chunks { take activations; take weights up to its own chunk; accumulate in
+//     registers }
 //
-// Instruction semantics: handbook sections 6.1 (locks), 8 (multiplier), 11 (load FIFOs: one fill and eight pops of 576 bits
-// consume nine 64-byte lines and leave the position at 0).
+// Instruction semantics: handbook sections 6.1 (locks), 8 (multiplier), 11 (load FIFOs: one fill and eight
+// pops of 576 bits consume nine 64-byte lines and leave the position at 0).
 #include "compiler/kernels/matmul_kernel.h"
 
 #include <vector>
@@ -93,8 +94,8 @@ class MatmulKernel {
   VReg row_, a_, b_ptr_, c_, control_;
   // Of the product.
   VReg tiles_, last_tile_, k_chunks_, row_blocks_, mode_, resident_, epilogue_, a_base_, a_step_, a_wait_;
-  // Of the tile: its width in chunk columns; in column split also how many of them lie before and after this core's own,
-  // and whether it has one.
+  // Of the tile: its width in chunk columns; in column split also how many of them lie before and after this
+  // core's own, and whether it has one.
   VReg c_tile_, width_, before_, use_, after_, skip_;
   // Of the k-chunk and the chunk column.
   VReg k_, a_chunk_, column_, block_;
@@ -122,8 +123,9 @@ void MatmulKernel::setup() {
   b_ptr_ = scalar("b");
   c_ = scalar("c");
   control_ = scalar("control");
-  for (VReg* r : {&tiles_, &last_tile_, &k_chunks_, &row_blocks_, &mode_, &resident_, &epilogue_, &a_base_, &a_step_,
-                  &a_wait_, &c_tile_, &width_, &before_, &use_, &after_, &skip_, &k_, &a_chunk_, &column_, &block_}) {
+  for (VReg* r : {&tiles_,  &last_tile_, &k_chunks_, &row_blocks_, &mode_,   &resident_, &epilogue_,
+                  &a_base_, &a_step_,    &a_wait_,   &c_tile_,     &width_,  &before_,   &use_,
+                  &after_,  &skip_,      &k_,        &a_chunk_,    &column_, &block_}) {
     *r = scalar("state");
   }
   for (int n = 0; n < config_.nc; ++n) sums_.push_back(b_.vreg(RegKind::kDm, "sum"));
@@ -187,8 +189,8 @@ void MatmulKernel::store_sums() {
   }
 }
 
-// Straight code for the whole chunk: a few hundred bundles that the scheduler packs to about one matrix operation each.
-// Every pop and fill may use either load port.
+// Straight code for the whole chunk: a few hundred bundles that the scheduler packs to about one matrix
+// operation each. Every pop and fill may use either load port.
 void MatmulKernel::multiply_bfp16(VReg a, VReg b) {
   const VReg p0 = b_.fixed(Reg::p0), p1 = b_.fixed(Reg::p1);
   copy(p0, a);
@@ -202,7 +204,8 @@ void MatmulKernel::multiply_bfp16(VReg a, VReg b) {
       b_.emit_any({Op::VLDA_FILL_512, Op::VLDB_FILL_512}, {p}, stream == 0 ? kMemA : kMemB);
     }
     const VReg block = b_.vreg(RegKind::kEx, stream == 0 ? "a" : "b");
-    b_.emit_any({Op::VLDA_POP_576_normal_pop, Op::VLDB_POP_576_normal_pop}, {block, p}, stream == 0 ? kMemA : kMemB);
+    b_.emit_any({Op::VLDA_POP_576_normal_pop, Op::VLDB_POP_576_normal_pop}, {block, p},
+                stream == 0 ? kMemA : kMemB);
     return block;
   };
   const auto mac = [&](VReg sum, VReg x, VReg y) {
@@ -361,7 +364,9 @@ void MatmulKernel::share_columns() {
   select(after_, use_, zero, rest);
 }
 
-void MatmulKernel::take_weights(VReg count) { b_.acquire(kOwnLocks + kLockBFull, difference(immediate(0), count)); }
+void MatmulKernel::take_weights(VReg count) {
+  b_.acquire(kOwnLocks + kLockBFull, difference(immediate(0), count));
+}
 
 // Gives chunks back and moves on by `ahead` of them.
 void MatmulKernel::give_weights(VReg count, VReg ahead) {
@@ -371,8 +376,8 @@ void MatmulKernel::give_weights(VReg count, VReg ahead) {
   advance_by(b_ptr_, bytes, kOwnMemory + map_.b, config_.b_stride(), config_.b_ring);
 }
 
-// The sums of the core's own chunk column, over all k-chunks. Chunks of other rows are taken together with the own one
-// that follows them.
+// The sums of the core's own chunk column, over all k-chunks. Chunks of other rows are taken together with
+// the own one that follows them.
 void MatmulKernel::split_sums() {
   const Label chunks = b_.label("own_chunks"), ready = b_.label("ready"), none = b_.label("none_after");
   const VReg own = scalar("own"), count = scalar("count"), bytes = scalar("bytes");
@@ -406,8 +411,8 @@ void MatmulKernel::split_sums() {
   finish_unit();
 }
 
-// A core without a chunk column in this tile lets all pass. It still sends a unit, because the mem tile takes one of each
-// core in turn.
+// A core without a chunk column in this tile lets all pass. It still sends a unit, because the mem tile takes
+// one of each core in turn.
 void MatmulKernel::split_idle() {
   const Label chunks = b_.label("idle_chunks");
   b_.bind(chunks);

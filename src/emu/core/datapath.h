@@ -86,6 +86,8 @@ bool available();
 void split_blocks(const u8* from, u8* mantissas, u8* exponents);
 void int8_8x8x8(const MacArgs& args);
 void block_8x8x8t(const MacArgs& args);
+// The same without signs turned: out = acc + product; out may be acc.
+void block_8x8x8t_plain(u8* out, const u8* acc, const u8* s1, const u8* s2, const u8* e1, const u8* e2);
 void bf16_elements(const MacArgs& args);
 void float_add(const MacArgs& args);
 }  // namespace avx2

@@ -192,8 +192,8 @@ void fix_bf16_lanes(const MacArgs& args, const u8* a, const u8* b, int row, int 
   }
 }
 
-// Exponents of the products for which 2^(e - 139) and all products up to 2^17 of it are normal floats, with room for
-// another 2^127 on top.
+// Exponents of the products for which 2^(e - 139) and all products up to 2^17 of it are normal floats, with
+// room for another 2^127 on top.
 constexpr i32 kBlockLow = 13, kBlockHigh = 248;
 
 TEGULA_AVX2 void careful_block(const MacArgs& args) {
@@ -265,9 +265,9 @@ TEGULA_AVX2 void careful_bf16(const MacArgs& args) {
   }
 }
 
-// The common case: no third term, exponents in range everywhere, no infinity among the accumulators. Terms of any
-// exponent can be added to max(field of acc, field of term) with their sign and it taken off again: where the term's
-// field is the larger, that changes nothing, because the term has at most 18 bits.
+// The common case: no third term, exponents in range everywhere, no infinity among the accumulators. Terms of
+// any exponent can be added to max(field of acc, field of term) with their sign and it taken off again: where
+// the term's field is the larger, that changes nothing, because the term has at most 18 bits.
 TEGULA_AVX2 inline __m256i fast_accumulate(__m256 term, __m256i field_of_term, __m256i absent, __m256 acc) {
   const __m256i sign = _mm256_set1_epi32(static_cast<i32>(0x80000000)), field = _mm256_set1_epi32(0x7F800000);
   const __m256i acc_bits = _mm256_castps_si256(acc), term_bits = _mm256_castps_si256(term);
@@ -364,21 +364,23 @@ TEGULA_AVX2 inline void block_row(const MacArgs& args, const BlockOperands& b, i
   store256(args.out + 32 * r, fast_accumulate(term, exponent, _mm256_cmpeq_epi32(product, zero), acc));
 }
 
-// out may be acc1. plain: acc1 is there and no sign is turned. Rows of A without a product (padding, or a batch smaller
-// than eight) keep their accumulators.
+// out may be acc1. plain: acc1 is there and no sign is turned. Rows of A without a product (padding, or a
+// batch smaller than eight) keep their accumulators.
 template <bool plain>
 TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, u32 empty) {
   BlockOperands b;
   widen<true>(args.s1, b.a);
   pair_columns(args.s2, b.pairs);
   b.columns = _mm256_slli_epi32(_mm256_sub_epi32(_mm256_cvtepu8_epi32(e2), _mm256_set1_epi32(127)), 23);
-  _mm256_store_si256(reinterpret_cast<__m256i*>(b.row_exponents), _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
+  _mm256_store_si256(reinterpret_cast<__m256i*>(b.row_exponents),
+                     _mm256_slli_epi32(_mm256_cvtepu8_epi32(e1), 23));
   if (empty == 0) {
 #pragma GCC unroll 8
     for (int r = 0; r < 8; ++r) block_row<plain>(args, b, r);
     return;
   }
-  for (u32 left = ~empty & 0xFF; left != 0; left &= left - 1) block_row<plain>(args, b, std::countr_zero(left));
+  for (u32 left = ~empty & 0xFF; left != 0; left &= left - 1)
+    block_row<plain>(args, b, std::countr_zero(left));
   if (plain && args.out == args.acc1 && zero_rows(args.acc1, empty)) return;
   for (u32 left = empty; left != 0; left &= left - 1) {
     const int r = std::countr_zero(left);
@@ -410,14 +412,17 @@ TEGULA_AVX2 bool fast_bf16(const MacArgs& args) {
     top = _mm256_max_epi32(top, raw_field);
     const __m256i exponent = _mm256_sub_epi32(_mm256_add_epi32(fx, fy), bias);
     const __m256 term = _mm256_castsi256_ps(_mm256_andnot_si256(absent, raw_bits));
-    store256(args.out + 32 * r, fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r)));
+    store256(args.out + 32 * r,
+             fast_accumulate(term, exponent, absent, float_acc(args.acc1, args.negate_acc1, r)));
   }
   return lanes_of(bad) == 0 && all_moderate(top) && finite_rows(args.acc1, 0xFF);
 }
 
 }  // namespace
 
-TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
+namespace {
+
+TEGULA_AVX2 inline __attribute__((always_inline)) void block_product(const MacArgs& args) {
   const u32 empty = empty_blocks(args.s1);
   if (args.acc2 == nullptr && finite_rows(args.acc1, 0xFF & ~empty)) [[likely]] {
     const __m128i e1 = without_empty(eight(args.e1), empty);
@@ -440,6 +445,24 @@ TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
   std::memcpy(args.out, out, sizeof out);
 }
 
+}  // namespace
+
+TEGULA_AVX2 void block_8x8x8t(const MacArgs& args) {
+  block_product(args);
+}
+
+TEGULA_AVX2 void block_8x8x8t_plain(u8* out, const u8* acc, const u8* s1, const u8* s2, const u8* e1,
+                                    const u8* e2) {
+  MacArgs args;
+  args.out = out;
+  args.acc1 = acc;
+  args.s1 = s1;
+  args.s2 = s2;
+  args.e1 = e1;
+  args.e2 = e2;
+  block_product(args);
+}
+
 void bf16_elements(const MacArgs& args) {
   if (args.acc2 == nullptr && fast_bf16(args)) [[likely]]
     return;
@@ -455,8 +478,8 @@ TEGULA_AVX2 void split_blocks(const u8* from, u8* mantissas, u8* exponents) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(mantissas + 16 * i),
                      _mm_unpacklo_epi64(_mm_srli_si128(pair, 1), second));
     // Bytes 0 and 9 to the two bytes at 2 * i.
-    const __m128i take = _mm_cvtsi64_si128(static_cast<i64>(
-        (0x8080808080808080ull & ~(0xFFFFull << (16 * i))) | (0x0900ull << (16 * i))));
+    const __m128i take = _mm_cvtsi64_si128(
+        static_cast<i64>((0x8080808080808080ull & ~(0xFFFFull << (16 * i))) | (0x0900ull << (16 * i))));
     all = _mm_or_si128(all, _mm_shuffle_epi8(pair, take));
   }
   _mm_storel_epi64(reinterpret_cast<__m128i*>(exponents), all);

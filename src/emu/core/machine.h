@@ -192,6 +192,8 @@ struct MacCache {
   u32 conf = 0;
   MacFn fn = nullptr;
   bool in_place = false;
+  bool plain_block = false;  // block_8x8x8t with no sign turned and no accumulator zeroed by the control word
+  void set(u32 word, MacFn function);
 };
 
 class DecodedProgram;
@@ -274,6 +276,7 @@ class Machine {
   u64 pipe = 0, stalled = 0;
   u8* own = nullptr;
   u8* neighbour[8] = {};
+  u8* written[8] = {};  // diagnosis: by window, see Core::set_written
   const u8* program = nullptr;
 
   // Addresses of the bundle that issues now.
@@ -393,6 +396,7 @@ class Machine {
   std::vector<InFlight> in_flight_;
   std::vector<bool> defined_;
   void diagnose(const Decoded& d);
+  void diagnose_memory(const Decoded& d);
   void note_hazard(const Hazard& hazard);
 
   // The program shared with equal cores; bundles that its linear walk does not reach are decoded here.

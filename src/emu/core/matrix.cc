@@ -9,6 +9,18 @@ namespace {
 constexpr u8 kProduct = 1, kNegateProduct = 2, kNegateAcc1 = 4, kNegateAcc2 = 8;
 constexpr int kFloat = 0x100;
 
+}  // namespace
+
+void MacCache::set(u32 word, MacFn function) {
+  conf = word;
+  fn = function;
+  in_place = fn != nullptr && works_in_place(fn);
+  plain_block =
+      fn == avx2::block_8x8x8t && !conf_zero_acc(conf) && !conf_sub_mul(conf) && !conf_sub_acc1(conf);
+}
+
+namespace {
+
 // a, b: operands; c, d: accumulators; x1: control word; x2: position of the cascade word; imm: operand bytes
 // (s1 low half, s2 high half); mem: MacUnit; mask != 0: no control word (vclr 1, vmov.d 2).
 void issue_vec(Machine& m, const Uop& u) {
@@ -29,9 +41,7 @@ void issue_vec(Machine& m, const Uop& u) {
   MacCache& cache = m.mac_cache[u.mem * 2 + product];
   if (cache.conf != conf || cache.fn == nullptr) [[unlikely]] {
     std::string why;
-    cache.fn = select_mac(conf, unit, product, why);
-    cache.conf = conf;
-    cache.in_place = cache.fn != nullptr && works_in_place(cache.fn);
+    cache.set(conf, select_mac(conf, unit, product, why));
     if (cache.fn == nullptr) {
       m.raise(why);
       m.vec_live &= ~1u;

@@ -9,7 +9,8 @@
 namespace tegula::emu {
 namespace {
 
-// Bytes up to the last word that differs from the one before the end of memory (zero or the poison of the array).
+// Bytes up to the last word that differs from the one before the end of memory (zero or the poison of the
+// array).
 u32 used_bytes(const u8* program) {
   const u32 fill = load_le<u32>(program + kCoreProgramBytes - 4);
   u32 end = kCoreProgramBytes;
@@ -26,7 +27,9 @@ std::vector<std::weak_ptr<const DecodedProgram>>& store() {
 }  // namespace
 
 DecodedProgram::DecodedProgram(const u8* program, bool diagnose)
-    : bytes_(program, program + kCoreProgramBytes), diagnose_(diagnose), index_(kCoreProgramBytes / 2, nullptr) {
+    : bytes_(program, program + kCoreProgramBytes),
+      diagnose_(diagnose),
+      index_(kCoreProgramBytes / 2, nullptr) {
   const u32 end = used_bytes(bytes_.data());
   u32 count = 0;
   for (u32 pc = 0; pc < end; pc += isa::bundle_length(bytes_[pc])) ++count;

@@ -1,6 +1,6 @@
-// Predecoded core programs. Cores with equal program memory share one, so that 32 cores of one kernel keep its bundles in
-// the host's cache once instead of 32 times. A shared program never changes after it was made, but for traces that are added to it:
-// threads read it freely.
+// Predecoded core programs. Cores with equal program memory share one, so that 32 cores of one kernel keep
+// its bundles in the host's cache once instead of 32 times. A shared program never changes after it was made,
+// but for traces that are added to it: threads read it freely.
 #pragma once
 
 #include <deque>
@@ -22,12 +22,14 @@ class DecodedProgram {
     return pc < kCoreProgramBytes && (pc & 1) == 0 ? index_[pc / 2] : nullptr;
   }
 
-  // What is known about landing at a bundle of at(), built when first asked for; loop_end: address of the last bundle of
-  // the hardware loop that starts there, or ~0.
+  // What is known about landing at a bundle of at(), built when first asked for; loop_end: address of the
+  // last bundle of the hardware loop that starts there, or ~0.
   const TraceSet* traces(const Decoded& at, u32 loop_end) const;
 
-  // A straight trace with the hardware loop in it run `left` times; `cache` is the caller's. Null: there is none.
-  const Trace* expanded(const Trace& straight, u32 loop_start, u32 loop_end, u32 left, Expansion& cache) const;
+  // A straight trace with the hardware loop in it run `left` times; `cache` is the caller's. Null: there is
+  // none.
+  const Trace* expanded(const Trace& straight, u32 loop_start, u32 loop_end, u32 left,
+                        Expansion& cache) const;
 
  private:
   DecodedProgram(const u8* program, bool diagnose);

@@ -154,7 +154,13 @@ template <bool sampled>
 void vec_to_register(Machine& m, const TraceOp& op) {
   const Uop& u = *op.uop;
   if (u.mask != 0) return plain(m, u, m.regs + op.dst);
-  compute<sampled>(m, op, nullptr, cache_of(m, u));
+  const MacCache& cache = cache_of(m, u);
+  if (!sampled && cache.plain_block && u.aux == 1 && u.c != kNoRegister && u.d == kNoRegister) {
+    u8* const r = m.regs;
+    return avx2::block_8x8x8t_plain(r + op.dst, r + u.c, r + op.a, r + op.b, r + e_of_x(op.a),
+                                    r + e_of_x(op.b));
+  }
+  compute<sampled>(m, op, nullptr, cache);
 }
 
 template <bool sampled>
@@ -253,7 +259,8 @@ const TraceSet* DecodedProgram::traces(const Decoded& at, u32 loop_end) const {
   const std::lock_guard lock(build_mutex);
   known = published.load(std::memory_order_acquire);
   if (known != nullptr && (loop_end == ~u32{0} || known->loop_end == loop_end)) return known;
-  if (known != nullptr && known->loop_end != ~u32{0}) return known;  // a second end of the same loop: leave it
+  if (known != nullptr && known->loop_end != ~u32{0})
+    return known;  // a second end of the same loop: leave it
   traces_.push_back(build_traces(bytes_.data(), &at, loop_end));
   published.store(traces_.back().get(), std::memory_order_release);
   return traces_.back().get();
@@ -265,13 +272,15 @@ const Trace* DecodedProgram::expanded(const Trace& straight, u32 loop_start, u32
   if (start == nullptr || loop_start > loop_end) return nullptr;
   // Longer loops do not end within a trace; one with as many iterations as fit serves them all.
   left = std::min(left, kTraceMaxBundles);
-  if (cache.straight == &straight && cache.start == loop_start && cache.end == loop_end && cache.left == left) {
+  if (cache.straight == &straight && cache.start == loop_start && cache.end == loop_end &&
+      cache.left == left) {
     return cache.trace;
   }
   const std::lock_guard lock(build_mutex);
   cache = {&straight, loop_start, loop_end, left, nullptr};
   for (const auto& known : expansions_) {
-    if (known.straight == &straight && known.start == loop_start && known.end == loop_end && known.left == left) {
+    if (known.straight == &straight && known.start == loop_start && known.end == loop_end &&
+        known.left == left) {
       cache.trace = known.trace;
       return cache.trace;
     }
@@ -289,7 +298,8 @@ void Machine::land(const Decoded* d) {
   const u32 left = r(off_lc);
   const bool in_loop = left != 0 && d->pc == r(off_ls);
   // The end of an iteration within the bundles before a loop's trace.
-  if (in_loop && trace != nullptr && trace_at != ~u64{0} && pipe < trace_at && trace->loop_start == d->pc) return;
+  if (in_loop && trace != nullptr && trace_at != ~u64{0} && pipe < trace_at && trace->loop_start == d->pc)
+    return;
   trace = nullptr;
   trace_at = ~u64{0};
   if (!options.traces || shared_ == nullptr || shared_->at(d->pc) != d) return;
@@ -305,8 +315,8 @@ void Machine::land(const Decoded* d) {
   if (trace != nullptr) trace_at = pipe + trace->begins_after;
 }
 
-// The trace to run here and now: the one that waited for this bundle, or, where a hardware loop is under way in it, its
-// form with the loop run as often as is left. Null: none.
+// The trace to run here and now: the one that waited for this bundle, or, where a hardware loop is under way
+// in it, its form with the loop run as often as is left. Null: none.
 const Trace* Machine::trace_here(const Decoded* d, u64 last) {
   const Trace* t = trace;
   if (d != t->entry || begun || attention || branch_delay != 0) return nullptr;
@@ -343,7 +353,8 @@ bool Machine::form_streams(const Trace& t) {
       if (!form_modified(s, start)) return false;
       continue;
     }
-    if (start + s.lowest < 0 || start + s.end > i64{kCoreDataBytes} || (start & s.align_mask) != 0) return false;
+    if (start + s.lowest < 0 || start + s.end > i64{kCoreDataBytes} || (start & s.align_mask) != 0)
+      return false;
     const i64 behind = s.filled ? base & 63 : 0;
     if (s.fifo && (position > kCoreDataBytes || i64{position} + s.least_before < 0 ||
                    i64{position} + s.least_after - behind < 0)) {
@@ -419,9 +430,7 @@ const Decoded* Machine::run_trace(const Decoded* d, u64 last) {
     std::string why;
     const MacFn fn = select_mac(conf, control.unit, control.product, why);
     if (fn == nullptr) return d;
-    cache.fn = fn;
-    cache.conf = conf;
-    cache.in_place = works_in_place(fn);
+    cache.set(conf, fn);
   }
   // Two control words of one kind in one trace cannot share the cache.
   for (const TraceControl& control : t.controls) {
