@@ -9,6 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Bytes copy(data, data + size);
   if (size >= 0x138)
     store_le<u64>(copy.data() + 0x130, size);  // or the length field stops nearly every input
+  (void)read_aie_partition(ByteSpan(copy));
   auto xclbin = read_xclbin(ByteSpan(copy));
   if (!xclbin.ok()) return 0;
   auto inside = [&copy](ByteSpan part) {
