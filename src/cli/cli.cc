@@ -68,6 +68,31 @@ CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
   return bench;
 }
 
+CLI::App* add_disasm(CLI::App& app, DisasmCommand& command) {
+  CLI::App* disasm = app.add_subcommand("disasm", "core programs as assembly text");
+  disasm->add_option("file", command.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
+  disasm->add_option("--tile", command.tile, "only the core at column,row");
+  disasm->add_flag("--raw", command.raw, "the file is a bare core program");
+  disasm->add_flag("--bytes", command.bytes, "print the bytes too");
+  disasm->add_flag("--json", command.json, "print counts per core as JSON");
+  return disasm;
+}
+
+CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
+  CLI::App* emu = app.add_subcommand("emu", "run a configuration and its streams on the emulated array");
+  emu->add_option("file", command.file, "xclbin, PDI or CDO")->required();
+  emu->add_option("--stream", command.streams, "instruction stream: raw bytes, or hexadecimal words one a line")->required();
+  emu->add_option("--arg", command.args, "N=FILE: the bytes of argument N");
+  emu->add_option("--out", command.outs, "N=FILE:BYTES: write argument N to FILE afterwards");
+  emu->add_option("--gemm", command.gemm, "M,K,N or auto: random int8 matrices as arguments 0 and 1, and the exact product expected in 2");
+  emu->add_option("--repeat", command.repeat, "with --gemm: runs without a new configuration")->check(CLI::Range(1, 1000))->capture_default_str();
+  emu->add_option("--seed", command.seed, "with --gemm: of the random numbers")->capture_default_str();
+  emu->add_option("--threads", command.threads, "host threads, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
+  emu->add_option("--max-cycles", command.max_cycles, "end a run after so many cycles, 0 = after 2 s of the array");
+  emu->add_flag("--json", command.json, "print JSON");
+  return emu;
+}
+
 }  // namespace
 
 int print_error(const Error& error) {
@@ -110,12 +135,9 @@ int run_cli(int argc, char** argv) {
   diff_app->add_option("b", diff.b, "file")->required();
   diff_app->add_flag("--json", diff.json, "print JSON");
   DisasmCommand disasm;
-  CLI::App* disasm_app = app.add_subcommand("disasm", "core programs as assembly text");
-  disasm_app->add_option("file", disasm.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
-  disasm_app->add_option("--tile", disasm.tile, "only the core at column,row");
-  disasm_app->add_flag("--raw", disasm.raw, "the file is a bare core program");
-  disasm_app->add_flag("--bytes", disasm.bytes, "print the bytes too");
-  disasm_app->add_flag("--json", disasm.json, "print counts per core as JSON");
+  const CLI::App* disasm_app = add_disasm(app, disasm);
+  EmuCommand emu;
+  const CLI::App* emu_app = add_emu(app, emu);
   BenchCommand bench;
   const CLI::App* bench_app = add_bench(app, bench);
   CLI::App* doctor_app = app.add_subcommand("doctor", "look for the NPU and say what to do");
@@ -136,6 +158,7 @@ int run_cli(int argc, char** argv) {
   if (*inspect_app) return cmd_inspect(inspect);
   if (*diff_app) return cmd_diff(diff);
   if (*disasm_app) return cmd_disasm(disasm);
+  if (*emu_app) return cmd_emu(emu);
   if (*bench_app) return cmd_bench(bench);
   return cmd_doctor(doctor_json);
 }

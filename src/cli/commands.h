@@ -72,6 +72,19 @@ struct DisasmCommand {
   bool json = false;
 };
 
+struct EmuCommand {
+  std::string file;                  // xclbin, PDI or CDO
+  std::vector<std::string> streams;  // run one after the other
+  std::vector<std::string> args;     // "N=FILE"
+  std::vector<std::string> outs;     // "N=FILE:BYTES"
+  std::string gemm;                  // "M,K,N" or "auto": check a product instead; empty: no
+  int repeat = 1;                    // products with other data, without a new configuration
+  u64 seed = 1;
+  int threads = 0;
+  u64 max_cycles = 0;  // 0: the driver's watchdog
+  bool json = false;
+};
+
 struct BenchCommand {
   std::vector<std::string> shapes;  // MxKxN; empty: the standard set
   std::string number = "all";       // int8 | bfp16 | high | all
@@ -88,6 +101,7 @@ int cmd_compile(const CompileCommand& command);
 int cmd_inspect(const InspectCommand& command);
 int cmd_diff(const DiffCommand& command);  // as diff(1): 0 equal, 1 different, 2 error
 int cmd_disasm(const DisasmCommand& command);
+int cmd_emu(const EmuCommand& command);
 int cmd_bench(const BenchCommand& command);
 int cmd_doctor(bool json);
 

@@ -1,0 +1,179 @@
+// tegula emu: somebody's configuration and streams on the emulated array, with files as arguments.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/emu/gemm_check.h"
+#include "cli/emu/report.h"
+#include "emu/session.h"
+
+namespace tegula::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr u64 kMaxBufferBytes = 1ull << 34;
+
+struct Output {
+  std::string path;
+  u64 bytes = 0;
+};
+
+// Host buffers by argument number, and what becomes of them.
+struct Arguments {
+  std::vector<Bytes> buffers;
+  std::vector<std::optional<Output>> outputs;
+
+  void grow(size_t argument) {
+    if (buffers.size() > argument) return;
+    buffers.resize(argument + 1);
+    outputs.resize(argument + 1);
+  }
+  std::vector<std::span<u8>> spans() {
+    std::vector<std::span<u8>> out(buffers.begin(), buffers.end());
+    return out;
+  }
+};
+
+// "N=REST": the number, and REST.
+Result<std::pair<size_t, std::string>> numbered(const char* flag, const std::string& text) {
+  const size_t equals = text.find('=');
+  size_t number = 0, digits = 0;
+  for (; digits < equals && digits < 2 && text[digits] >= '0' && text[digits] <= '9'; ++digits) {
+    number = number * 10 + static_cast<size_t>(text[digits] - '0');
+  }
+  if (equals == std::string::npos || digits == 0 || digits != equals || number >= emu::kMaxArguments) {
+    return fail(Code::kInvalidArgument, std::string(flag) + " " + text +
+                                            ": expected N=..., N an argument number below " +
+                                            std::to_string(emu::kMaxArguments));
+  }
+  return std::pair{number, text.substr(equals + 1)};
+}
+
+Result<Arguments> read_arguments(const EmuCommand& command) {
+  Arguments out;
+  for (const std::string& text : command.args) {
+    TRY_ASSIGN(const auto entry, numbered("--arg", text));
+    out.grow(entry.first);
+    TRY_ASSIGN(out.buffers[entry.first], read_file(entry.second));
+  }
+  for (const std::string& text : command.outs) {
+    TRY_ASSIGN(const auto entry, numbered("--out", text));
+    const size_t colon = entry.second.rfind(':');
+    const std::string size = colon == std::string::npos ? "" : entry.second.substr(colon + 1);
+    char* end = nullptr;
+    const unsigned long long bytes = std::strtoull(size.c_str(), &end, 0);
+    if (size.empty() || *end != 0 || bytes == 0 || bytes > kMaxBufferBytes) {
+      return fail(Code::kInvalidArgument, "--out " + text + ": expected N=FILE:BYTES");
+    }
+    out.grow(entry.first);
+    out.outputs[entry.first] = Output{entry.second.substr(0, colon), bytes};
+    Bytes& buffer = out.buffers[entry.first];
+    if (buffer.size() < bytes) buffer.resize(bytes, 0);
+  }
+  return out;
+}
+
+Result<void> write_outputs(const Arguments& arguments) {
+  for (size_t i = 0; i < arguments.outputs.size(); ++i) {
+    const auto& output = arguments.outputs[i];
+    if (output) TRY(write_file(output->path, ByteSpan(arguments.buffers[i]).first(output->bytes)));
+  }
+  return {};
+}
+
+emu::RunOptions run_options(const EmuCommand& command) {
+  emu::RunOptions options;
+  options.threads = command.threads;
+  if (command.max_cycles != 0) options.max_cycles = command.max_cycles;
+  return options;
+}
+
+void print_json(const json& out) {
+  std::printf("%s\n", out.dump(2).c_str());
+}
+
+Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const Bytes& stream) {
+  TRY_ASSIGN(const GemmShape shape, gemm_shape(command.gemm, stream));
+  const emu::RunOptions options = run_options(command);
+  json runs = json::array();
+  bool exact = true;
+  for (int i = 0; i < command.repeat && exact; ++i) {
+    const GemmOutcome outcome = run_gemm(session, stream, shape, command.seed + static_cast<u64>(i), options);
+    exact = outcome.exact();
+    if (command.json) {
+      json one = run_json(outcome.run);
+      one["wrong"] = outcome.wrong;
+      one["elements"] = outcome.elements;
+      one["wall_seconds"] = outcome.wall_seconds;
+      runs.push_back(one);
+      continue;
+    }
+    std::printf("run %d: %llux%llux%llu, ", i + 1, static_cast<unsigned long long>(shape.m),
+                static_cast<unsigned long long>(shape.k), static_cast<unsigned long long>(shape.n));
+    if (outcome.run.ok()) {
+      std::printf("%llu of %llu outputs wrong%s%s, %llu cycles modelled, %.2f s wall\n",
+                  static_cast<unsigned long long>(outcome.wrong),
+                  static_cast<unsigned long long>(outcome.elements), outcome.wrong == 0 ? "" : ": ",
+                  outcome.first_wrong.c_str(), static_cast<unsigned long long>(outcome.run.report.cycles),
+                  outcome.wall_seconds);
+    } else {
+      std::printf("%s: %s\n", emu::run_end_name(outcome.run.end), outcome.run.message.c_str());
+    }
+  }
+  if (command.json) {
+    print_json({{"schema", 1}, {"gemm", {shape.m, shape.k, shape.n}}, {"exact", exact}, {"runs", runs}});
+  }
+  return exact ? 0 : 1;
+}
+
+Result<int> run_streams(const EmuCommand& command, emu::Session& session, const std::vector<Bytes>& streams) {
+  TRY_ASSIGN(Arguments arguments, read_arguments(command));
+  const emu::RunOptions options = run_options(command);
+  json runs = json::array();
+  bool ok = true;
+  for (size_t i = 0; i < streams.size() && ok; ++i) {
+    const auto spans = arguments.spans();
+    const emu::RunResult result = session.run(streams[i], spans, options);
+    ok = result.ok();
+    if (command.json) {
+      json one = run_json(result);
+      one["stream"] = command.streams[i];
+      runs.push_back(one);
+    } else {
+      if (streams.size() > 1) std::printf("stream: %s\n", command.streams[i].c_str());
+      std::printf("%s", run_text(result).c_str());
+    }
+  }
+  TRY(write_outputs(arguments));
+  if (command.json) print_json({{"schema", 1}, {"runs", runs}});
+  return ok ? 0 : 1;
+}
+
+Result<int> emulate(const EmuCommand& command) {
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(command.file));
+  Result<emu::Session> session = emu::Session::open(file.bytes());
+  if (!session.ok()) return fail(session.error().code, command.file + ": " + session.error().message);
+  std::vector<Bytes> streams;
+  for (const std::string& path : command.streams) {
+    TRY_ASSIGN(const MappedFile raw, MappedFile::open(path));
+    Result<Bytes> bytes = emu::stream_bytes(raw.bytes());
+    if (!bytes.ok()) return fail(bytes.error().code, path + ": " + bytes.error().message);
+    streams.push_back(std::move(*bytes));
+  }
+  if (command.gemm.empty()) return run_streams(command, *session, streams);
+  if (streams.size() != 1) return fail(Code::kInvalidArgument, "--gemm needs exactly one --stream");
+  return run_gemms(command, *session, streams[0]);
+}
+
+}  // namespace
+
+int cmd_emu(const EmuCommand& command) {
+  const Result<int> code = emulate(command);
+  return code.ok() ? *code : print_error(code.error());
+}
+
+}  // namespace tegula::cli
