@@ -3,16 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/file.h"
-#include "cli/commands.h"
 #include "cli/worked_examples.h"
 #include "format/elf_sample.h"
-#include "format/gguf_writer.h"
 #include "format/safetensors.h"
 
 namespace tegula::cli {
@@ -250,45 +244,6 @@ TEST(DiffAlign, GivesUpOnTheMiddleOnly) {
   std::vector<u64> a, b;
   for (u64 i = 0; i < 100; ++i) a.push_back(i), b.push_back(i < 10 || i >= 90 ? i : 1000 + i);
   EXPECT_EQ(align(a, b, 5).size(), 20u);
-}
-
-// ------------------------------------------------------------- the command
-
-std::string write_temporary(const std::string& name, const Bytes& bytes) {
-  const std::string path = testing::TempDir() + name;
-  EXPECT_TRUE(write_file(path, bytes).ok());
-  return path;
-}
-
-int run(std::vector<std::string> words) {
-  words.insert(words.begin(), "tegula");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  return run_cli(static_cast<int>(argv.size()), argv.data());
-}
-
-TEST(DiffCommand, ExitsAsDiffDoes) {
-  Config changed = base_config();
-  changed.lock(3, 4, 0, 5);
-  const std::string a = write_temporary("diff_a.cdo", cdo(base_config())),
-                    b = write_temporary("diff_b.cdo", cdo(changed));
-  const std::string noise = write_temporary("diff_noise", Bytes(40, 3));
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(run({"diff", a, a}), 0);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(run({"diff", a, b}), 1);
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "core (3,4) lock 0: initial value: 2 -> 5\n");
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(run({"diff", a, b, "--json"}), 1);
-  const auto out = nlohmann::json::parse(testing::internal::GetCapturedStdout());
-  EXPECT_EQ(out["schema"], kDiffSchema);
-  EXPECT_EQ(out["equal"], false);
-  EXPECT_EQ(out["differences"][0]["b"], "5");
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(run({"diff", a, noise}), 2);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("not recognised"), std::string::npos);
-  EXPECT_EQ(run({"diff", a, testing::TempDir() + "nothing-there"}), 2);
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+// The commands inspect and diff as a user calls them: what they print, and their exit codes.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "cli/commands.h"
+#include "cli/inspect/diff.h"
+#include "cli/worked_examples.h"
+
+namespace tegula::cli {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome run(std::vector<std::string> words) {
+  words.insert(words.begin(), "tegula");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = run_cli(static_cast<int>(argv.size()), argv.data());
+  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+std::string write_temporary(const std::string& name, const Bytes& bytes) {
+  const std::string path = testing::TempDir() + name;
+  EXPECT_TRUE(write_file(path, bytes).ok());
+  return path;
+}
+
+Bytes sample(u32 lock = 2) {
+  test::Config config;
+  config.program(0, 2, test::program_of({"mova r9, #47"}, 64));
+  config.lock(0, 2, 0, lock);
+  config.enable(0, 2);
+  return test::xclbin_of(config.commands());
+}
+
+TEST(InspectCommand, TextByContentWhateverTheName) {
+  const std::string path = write_temporary("inspect_sample.txt", sample());
+  const Outcome outcome = run({"inspect", path, "--depth", "0"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out.rfind(path + ": xclbin, ", 0), 0u) << outcome.out;
+  EXPECT_NE(outcome.out.find("PDI: 1 cores with 1 program, 1 enabled\n"), std::string::npos) << outcome.out;
+}
+
+TEST(InspectCommand, OneBadFileDoesNotHideTheOthers) {
+  const std::string good = write_temporary("inspect_good", sample()),
+                    bad = write_temporary("inspect_bad", Bytes(100, 1));
+  const Outcome outcome = run({"inspect", bad, good, "--json"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("inspect_bad: content of 100 bytes is not recognised"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out)["files"].size(), 1u);
+}
+
+TEST(InspectCommand, PartsThatFailAreToldWithTheRest) {
+  Bytes bytes = sample();
+  const auto xclbin = format::read_xclbin(bytes);
+  ASSERT_TRUE(xclbin.ok());
+  bytes[static_cast<size_t>(xclbin->partition.pdis[0].image.data() - bytes.data()) + 0x8C] ^= 1;
+  const Outcome outcome = run({"inspect", write_temporary("inspect_part", bytes)});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("checksum"), std::string::npos);
+  EXPECT_NE(outcome.out.find("AIE_PARTITION at"), std::string::npos);
+}
+
+TEST(InspectCommand, WrongTileIsWrongUsage) {
+  const Outcome outcome = run({"inspect", write_temporary("inspect_tile", sample()), "--tile", "9,9"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("--tile 9,9: expected column,row as in 0,2"), std::string::npos) << outcome.err;
+}
+
+TEST(InspectCommand, PageAndSummary) {
+  const std::string page = testing::TempDir() + "inspect_page.html",
+                    path = write_temporary("inspect_file", sample());
+  EXPECT_EQ(run({"inspect", path, "--html", page}).code, 0);
+  const Result<Bytes> written = read_file(page);
+  ASSERT_TRUE(written.ok());
+  EXPECT_EQ(std::string(written->begin(), written->begin() + 15), "<!DOCTYPE html>");
+  EXPECT_EQ(run({"inspect", path, "--html", "/nonexistent/page.html"}).code, 1);
+  const Outcome totals = run({"inspect", path, path, "--summary", "--json"});
+  EXPECT_EQ(totals.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(totals.out)["totals"]["cores with a program"], 2);
+}
+
+TEST(DiffCommand, ExitsAsDiffDoes) {
+  const std::string a = write_temporary("diff_a", sample()), b = write_temporary("diff_b", sample(5)),
+                    noise = write_temporary("diff_noise", Bytes(40, 3));
+  const Outcome equal = run({"diff", a, a});
+  EXPECT_EQ(equal.code, 0);
+  EXPECT_EQ(equal.out, "");
+  const Outcome different = run({"diff", a, b});
+  EXPECT_EQ(different.code, 1);
+  EXPECT_NE(different.out.find("core (0,2) lock 0: initial value: 2 -> 5\n"), std::string::npos)
+      << different.out;
+  const Outcome list = run({"diff", a, b, "--json"});
+  EXPECT_EQ(list.code, 1);
+  const auto out = nlohmann::json::parse(list.out);
+  EXPECT_EQ(out["schema"], kDiffSchema);
+  EXPECT_EQ(out["equal"], false);
+  EXPECT_EQ(out["differences"].back()["b"], "5");
+  const Outcome unreadable = run({"diff", a, noise});
+  EXPECT_EQ(unreadable.code, 2);
+  EXPECT_NE(unreadable.err.find("not recognised"), std::string::npos);
+  EXPECT_EQ(run({"diff", a, testing::TempDir() + "nothing-there"}).code, 2);
+}
+
+}  // namespace
+}  // namespace tegula::cli
