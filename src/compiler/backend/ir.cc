@@ -455,6 +455,9 @@ Result<void> resolve(const Function& fn, Inst& inst) {
   for (Reg reg : info.implicit_defs) add_implicit(fn, inst, reg, cycle_of(timing.implicit_defs, reg), true);
   for (Reg reg : info.implicit_uses) add_implicit(fn, inst, reg, cycle_of(timing.implicit_uses, reg), false);
   order_fifo(inst);
+  inst.by_cell = inst.access;
+  std::stable_sort(inst.by_cell.begin(), inst.by_cell.end(),
+                   [](const Access& a, const Access& b) { return a.cell < b.cell; });
   inst.cells_seen = 0;
   for (const Access& access : inst.access) inst.cells_seen |= u64{1} << (access.cell % 64);
   inst.load = info.load;
@@ -473,9 +476,11 @@ std::optional<int> register_gap(const Inst& a, const Inst& b) {
   std::optional<int> gap;
   if ((a.cells_seen & b.cells_seen) == 0) return gap;
   const auto need = [&](int value) { gap = gap ? std::max(*gap, value) : value; };
-  for (const Access& x : a.access) {
-    for (const Access& y : b.access) {
-      if (x.cell != y.cell) continue;
+  auto from = b.by_cell.begin();
+  for (const Access& x : a.by_cell) {
+    while (from != b.by_cell.end() && from->cell < x.cell) ++from;
+    for (auto at = from; at != b.by_cell.end() && at->cell == x.cell; ++at) {
+      const Access& y = *at;
       if (x.def && y.def) {
         need(x.cycle - y.cycle + 1);  // the later write commits later
       } else if (x.def) {

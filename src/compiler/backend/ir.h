@@ -57,6 +57,7 @@ struct Inst {
 
   // Derived by resolve().
   std::vector<Access> access;
+  std::vector<Access> by_cell;             // the same, sorted
   std::vector<const isa::Timing*> timing;  // by alternative
   u64 cells_seen = 0;                      // bit (cell mod 64) of every access: a quick test for independence
   bool load = false, store = false;

@@ -15,7 +15,9 @@ std::vector<Edge> loop_edges(const std::vector<const Inst*>& insts, const std::v
   std::vector<Inst> carried;
   for (const Inst* inst : insts) {
     carried.push_back(*inst);
-    std::erase_if(carried.back().access, [&](const Access& access) { return local[access.cell]; });
+    for (auto* list : {&carried.back().access, &carried.back().by_cell}) {
+      std::erase_if(*list, [&](const Access& access) { return local[access.cell]; });
+    }
   }
   for (size_t a = 0; a < insts.size(); ++a) {
     for (size_t b = 0; b <= a; ++b) {
