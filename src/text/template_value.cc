@@ -8,7 +8,7 @@ namespace tegula::text::jinja {
 namespace {
 
 // A text as Python's repr() writes it: single quotes unless only they occur inside.
-std::string quoted(std::string_view text) {
+std::string text_repr(std::string_view text) {
   const bool use_double = text.find('\'') != text.npos && text.find('"') == text.npos;
   const char quote = use_double ? '"' : '\'';
   std::string out(1, quote);
@@ -33,12 +33,12 @@ std::string to_repr(const Value& value);
 std::string dict_repr(const Dict& dict) {
   std::string out = "{";
   for (const auto& [key, item] : dict)
-    out += (out.size() > 1 ? ", " : "") + quoted(key) + ": " + to_repr(item);
+    out += (out.size() > 1 ? ", " : "") + text_repr(key) + ": " + to_repr(item);
   return out + "}";
 }
 
 std::string to_repr(const Value& value) {
-  if (value.string() != nullptr) return quoted(*value.string());
+  if (value.string() != nullptr) return text_repr(*value.string());
   if (value.list() != nullptr) {
     std::string out = "[";
     for (const Value& item : *value.list()) out += (out.size() > 1 ? ", " : "") + to_repr(item);
