@@ -206,7 +206,6 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
   switch (sink.kind) {
     case Sink::Kind::kChannel: {
       Channel& channel = tile.channels[0][sink.channel];
-      if (poison_) watch_words(channel, flow.words, true);
       if (!postpone_copy(flow, channel, words)) {
         run_copies();
         write_words(channel, words, flow.words);
