@@ -23,7 +23,7 @@ struct Direct {
 
 class TraceBuilder {
  public:
-  TraceBuilder(const Stretch& stretch, u32 body, Trace& trace)
+  TraceBuilder(const TraceStretch& stretch, u32 body, Trace& trace)
       : stretch_(stretch),
         body_(body),
         cycles_(static_cast<u32>(stretch.bundles.size()) - body),
@@ -32,25 +32,25 @@ class TraceBuilder {
   bool build(u32& shorter);
 
  private:
-  bool direct_form(const Step& step, DirectKind& kind) const;
+  bool direct_form(const TraceStep& step, DirectKind& kind) const;
   void number_addresses();
   void add_step(int index);
   void add_direct(int index, DirectKind kind);
   void add_model(int index);
-  void touch(Part& part, u16 offset, u32 bytes, u32 when, bool write, bool bypass = false);
-  int add_part(Part part);
-  Part& model_part(Role role, u32 cycle);
-  void in_flight(const Step& step);
+  void touch(TracePart& part, u16 offset, u32 bytes, u32 when, bool write, bool bypass = false);
+  int add_part(TracePart part);
+  TracePart& model_part(TraceRole role, u32 cycle);
+  void in_flight(const TraceStep& step);
   void emit(int group, const TraceGraph& graph);
   void emit_direct(const Direct& direct, int group, const TraceGraph& graph);
   u16 scratch(u32 bytes);
   void push(TraceHandler run, const Direct* direct, u32 cycle, u16 at = 0);
   const Uop* keep(const Uop& u) { return &trace_.uops.emplace_back(u); }
 
-  const Stretch& stretch_;
+  const TraceStretch& stretch_;
   const u32 body_, cycles_;
   Trace& trace_;
-  std::vector<Part> parts_;
+  std::vector<TracePart> parts_;
   std::vector<Direct> direct_;
   std::map<std::pair<u32, int>, int> model_parts_;  // cycle, role
   std::vector<u16> first_address_;                  // by step
@@ -58,8 +58,8 @@ class TraceBuilder {
   u32 scratch_used_ = 0;
 };
 
-int TraceBuilder::add_part(Part part) {
-  for (const Touch& t : part.touches) {
+int TraceBuilder::add_part(TracePart part) {
+  for (const TraceTouch& t : part.touches) {
     part.first = std::min(part.first, t.when);
     part.last = std::max(part.last, t.when);
   }
@@ -67,7 +67,7 @@ int TraceBuilder::add_part(Part part) {
   return static_cast<int>(parts_.size()) - 1;
 }
 
-void TraceBuilder::touch(Part& part, u16 offset, u32 bytes, u32 when, bool write, bool bypass) {
+void TraceBuilder::touch(TracePart& part, u16 offset, u32 bytes, u32 when, bool write, bool bypass) {
   if (offset == kNoRegister || offset == kZeroRegister) return;
   u32 last = ~u32{0};
   for (u32 byte = offset; byte < offset + bytes; byte += 4) {
@@ -79,13 +79,13 @@ void TraceBuilder::touch(Part& part, u16 offset, u32 bytes, u32 when, bool write
 }
 
 // The step of the model at the beginning or end of a cycle, made when needed.
-Part& TraceBuilder::model_part(Role role, u32 cycle) {
+TracePart& TraceBuilder::model_part(TraceRole role, u32 cycle) {
   const auto [it, fresh] = model_parts_.try_emplace({cycle, static_cast<int>(role)}, 0);
   if (fresh) {
-    Part part;
+    TracePart part;
     part.role = role;
     part.op = static_cast<int>(cycle);
-    part.level = role == Role::kBegin ? stamp(cycle, kVisible) : stamp(cycle, kLoad);
+    part.level = role == TraceRole::kBegin ? stamp(cycle, kVisible) : stamp(cycle, kLoad);
     part.first = part.last = part.level;
     it->second = add_part(part);
   }
@@ -93,35 +93,35 @@ Part& TraceBuilder::model_part(Role role, u32 cycle) {
 }
 
 // What the model does for an instruction after it has issued, as far as it falls into the trace.
-void TraceBuilder::in_flight(const Step& step) {
+void TraceBuilder::in_flight(const TraceStep& step) {
   const i64 issue = static_cast<i64>(step.at) - body_;
   const u32 longest = std::max<u32>(step.longest, 9);
   for (u32 d = 1; d <= longest; ++d) {
     const i64 cycle = issue + d;
     if (cycle < 0 || cycle >= cycles_) continue;
-    model_part(Role::kBegin, static_cast<u32>(cycle));
-    model_part(Role::kEnd, static_cast<u32>(cycle));
+    model_part(TraceRole::kBegin, static_cast<u32>(cycle));
+    model_part(TraceRole::kEnd, static_cast<u32>(cycle));
   }
   const auto at = [&](i64 cycle) { return cycle >= 0 && cycle < cycles_; };
-  for (const Use& use : step.uses) {
+  for (const TraceUse& use : step.uses) {
     const i64 cycle = issue + use.cycle - (use.write ? 0 : 1);
     if (use.write && use.cycle > 0 && at(cycle)) {
       const bool bypass = use.bypass == isa::Bypass::kVec;
-      touch(model_part(Role::kBegin, static_cast<u32>(cycle)), use.offset, use.bytes,
+      touch(model_part(TraceRole::kBegin, static_cast<u32>(cycle)), use.offset, use.bytes,
             stamp(static_cast<u32>(cycle), kVisible), true, bypass);
     }
     if (!use.write && use.cycle > 1 && at(cycle)) {
       const bool bypass = use.bypass == isa::Bypass::kVec;
       const u32 when = bypass ? stamp(static_cast<u32>(cycle) + 1, kBypassRead)
                               : stamp(static_cast<u32>(cycle), kLateRead);
-      touch(model_part(Role::kBegin, static_cast<u32>(cycle)), use.offset, use.bytes, when, false, bypass);
+      touch(model_part(TraceRole::kBegin, static_cast<u32>(cycle)), use.offset, use.bytes, when, false, bypass);
     }
   }
   if (step.memory_last != 0) {
     const bool is_store = step.loads.empty();
     const i64 cycle = issue + (is_store ? step.memory_last - 1 : 4);
     if (at(cycle)) {
-      model_part(Role::kEnd, static_cast<u32>(cycle))
+      model_part(TraceRole::kEnd, static_cast<u32>(cycle))
           .touches.push_back(
               {kMemoryCell, stamp(static_cast<u32>(cycle), is_store ? kStore : kLoad), is_store});
     }
@@ -129,12 +129,12 @@ void TraceBuilder::in_flight(const Step& step) {
 }
 
 void TraceBuilder::add_model(int index) {
-  const Step& step = stretch_.steps[index];
+  const TraceStep& step = stretch_.steps[index];
   const u32 cycle = step.at - body_;
-  Part part;
-  part.role = Role::kIssue;
+  TracePart part;
+  part.role = TraceRole::kIssue;
   part.op = index;
-  for (const Use& use : step.uses) {
+  for (const TraceUse& use : step.uses) {
     if (!use.write) touch(part, use.offset, use.bytes, stamp(cycle, kIssueRead), false);
     if (use.write && use.cycle == 1) touch(part, use.offset, use.bytes, stamp(cycle, kIssueWrite), true);
   }
@@ -145,7 +145,7 @@ void TraceBuilder::add_model(int index) {
   in_flight(step);
 }
 
-bool TraceBuilder::direct_form(const Step& step, DirectKind& kind) const {
+bool TraceBuilder::direct_form(const TraceStep& step, DirectKind& kind) const {
   const u32 cycle = step.at - body_;
   if (step.uops.size() + step.loads.size() != 1) return false;
   if (step.loads.size() == 1) {
@@ -167,7 +167,7 @@ bool TraceBuilder::direct_form(const Step& step, DirectKind& kind) const {
 }
 
 void TraceBuilder::add_direct(int index, DirectKind kind) {
-  const Step& step = stretch_.steps[index];
+  const TraceStep& step = stretch_.steps[index];
   const u32 cycle = step.at - body_;
   Direct d;
   d.kind = kind;
@@ -176,43 +176,43 @@ void TraceBuilder::add_direct(int index, DirectKind kind) {
   d.address = first_address_[index];
   const Uop& u = d.uop;
   const auto part = [&](auto fill) {
-    Part p;
+    TracePart p;
     p.op = static_cast<int>(direct_.size());
     fill(p);
     return add_part(p);
   };
-  const auto uses = [&](Part& p, bool write, u32 when, auto wanted) {
-    for (const Use& use : step.uses) {
+  const auto uses = [&](TracePart& p, bool write, u32 when, auto wanted) {
+    for (const TraceUse& use : step.uses) {
       if (use.write == write && wanted(use))
         touch(p, use.offset, use.bytes, when, write, step.is_vec && use.bypass == isa::Bypass::kVec);
     }
   };
-  const auto all = [](const Use&) { return true; };
+  const auto all = [](const TraceUse&) { return true; };
   switch (kind) {
     case DirectKind::kNow:
-      d.part[0] = part([&](Part& p) {
+      d.part[0] = part([&](TracePart& p) {
         uses(p, false, stamp(cycle, kIssueRead), all);
         uses(p, true, stamp(cycle, kIssueWrite), all);
         if (p.touches.empty()) p.first = p.last = stamp(cycle, kIssueRead);
       });
       break;
     case DirectKind::kLoad:
-      d.part[0] = part([&](Part& p) { p.touches.push_back({kMemoryCell, stamp(cycle + 4, kLoad), false}); });
-      d.part[1] = part([&](Part& p) { uses(p, true, stamp(cycle + u.latency, kVisible), all); });
+      d.part[0] = part([&](TracePart& p) { p.touches.push_back({kMemoryCell, stamp(cycle + 4, kLoad), false}); });
+      d.part[1] = part([&](TracePart& p) { uses(p, true, stamp(cycle + u.latency, kVisible), all); });
       break;
     case DirectKind::kStore:
-      d.part[0] = part([&](Part& p) { uses(p, false, stamp(cycle, kIssueRead), all); });
-      d.part[1] = part([&](Part& p) {
+      d.part[0] = part([&](TracePart& p) { uses(p, false, stamp(cycle, kIssueRead), all); });
+      d.part[1] = part([&](TracePart& p) {
         p.touches.push_back({kMemoryCell, stamp(cycle + u.latency - 1, kStore), true});
       });
       break;
     case DirectKind::kVec:
-      d.part[0] = part([&](Part& p) {
-        uses(p, false, stamp(cycle, kIssueRead), [](const Use& use) { return use.cycle < 4; });
+      d.part[0] = part([&](TracePart& p) {
+        uses(p, false, stamp(cycle, kIssueRead), [](const TraceUse& use) { return use.cycle < 4; });
         if (p.touches.empty()) p.first = p.last = stamp(cycle, kIssueRead);
       });
-      d.part[1] = part([&](Part& p) {
-        for (const Use& use : step.uses) {
+      d.part[1] = part([&](TracePart& p) {
+        for (const TraceUse& use : step.uses) {
           if (use.write || use.cycle < 4) continue;
           const bool bypass = use.bypass == isa::Bypass::kVec;
           touch(p, use.offset, use.bytes,
@@ -220,14 +220,14 @@ void TraceBuilder::add_direct(int index, DirectKind kind) {
         }
         if (p.touches.empty()) p.first = p.last = stamp(cycle + 3, kLateRead);
       });
-      d.part[2] = part([&](Part& p) { uses(p, true, stamp(cycle + 6, kVisible), all); });
+      d.part[2] = part([&](TracePart& p) { uses(p, true, stamp(cycle + 6, kVisible), all); });
       break;
   }
   direct_.push_back(d);
 }
 
 void TraceBuilder::add_step(int index) {
-  const Step& step = stretch_.steps[index];
+  const TraceStep& step = stretch_.steps[index];
   if (step.uops.empty() && step.loads.empty()) return;
   DirectKind kind;
   if (direct_form(step, kind)) {
@@ -309,16 +309,16 @@ void TraceBuilder::emit_direct(const Direct& d, int group, const TraceGraph& gra
 void TraceBuilder::emit(int group, const TraceGraph& graph) {
   for (size_t p = 0; p < parts_.size(); ++p) {
     if (graph.group(static_cast<int>(p)) != group) continue;
-    const Part& part = parts_[p];
+    const TracePart& part = parts_[p];
     switch (part.role) {
-      case Role::kDirect:
+      case TraceRole::kDirect:
         return emit_direct(direct_[part.op], group, graph);
-      case Role::kBegin:
+      case TraceRole::kBegin:
         return push(model_begin_cycle, nullptr, static_cast<u32>(part.op));
-      case Role::kEnd:
+      case TraceRole::kEnd:
         return push(model_end_cycle, nullptr, static_cast<u32>(part.op));
-      case Role::kIssue: {
-        const Step& step = stretch_.steps[part.op];
+      case TraceRole::kIssue: {
+        const TraceStep& step = stretch_.steps[part.op];
         for (const Uop& u : step.uops) {
           push(model_issue, nullptr, step.at - body_);
           trace_.ops.back().uop = keep(u);
@@ -343,12 +343,12 @@ bool TraceBuilder::build(u32& shorter) {
     if (stretch_.steps[i].at >= body_) {
       add_step(static_cast<int>(i));
     } else {
-      const Step& step = stretch_.steps[i];
+      const TraceStep& step = stretch_.steps[i];
       if (!step.uops.empty() || !step.loads.empty()) in_flight(step);
     }
   }
-  for (Part& part : parts_) {
-    for (const Touch& t : part.touches)
+  for (TracePart& part : parts_) {
+    for (const TraceTouch& t : part.touches)
       part.first = std::min(part.first, t.when), part.last = std::max(part.last, t.when);
   }
   TraceGraph graph(parts_);
@@ -375,7 +375,7 @@ bool TraceBuilder::build(u32& shorter) {
     if (d.kind != DirectKind::kVec) continue;
     (d.uop.mask == 0 && is_product(d.uop) ? trace_.matrix_ops : trace_.accumulator_ops) += 1;
   }
-  for (const Step& step : stretch_.steps) {
+  for (const TraceStep& step : stretch_.steps) {
     if (step.at < body_ || !step.is_vec || step.uops[0].mask != 0) continue;
     const Uop& u = step.uops[0];
     const TraceControl control{u.x1, static_cast<MacUnit>(u.mem), is_product(u)};
@@ -392,24 +392,24 @@ using Path = std::span<const Decoded* const>;
 
 // As many bundles of the path as can join a trace after its first kTracePrefix; `stopped` is the first that
 // cannot.
-bool collect(const u8* program, Path path, Stretch& stretch, u32& stopped) {
-  Growth growth;
+bool collect(const u8* program, Path path, TraceStretch& stretch, u32& stopped) {
+  TraceGrowth growth;
   for (stopped = 0; stopped < path.size() && stopped < kTraceMaxBundles; ++stopped) {
-    std::vector<Step> steps;
+    std::vector<TraceStep> steps;
     const bool admissible = bind_bundle(program, path[stopped]->pc, stopped, steps);
     if (stopped < kTracePrefix) {
       if (steps.empty() && path[stopped]->uop_count != 0) return false;
-      for (const Step& step : steps) growth.add_before(step, kTracePrefix);
+      for (const TraceStep& step : steps) growth.add_before(step, kTracePrefix);
     } else if (!admissible || !growth.accept(steps)) {
       break;
     }
     stretch.bundles.push_back(path[stopped]);
-    for (Step& step : steps) stretch.steps.push_back(std::move(step));
+    for (TraceStep& step : steps) stretch.steps.push_back(std::move(step));
   }
   return true;
 }
 
-std::unique_ptr<Trace> make_trace(Stretch& stretch, bool whole) {
+std::unique_ptr<Trace> make_trace(TraceStretch& stretch, bool whole) {
   while (stretch.bundles.size() >= kTracePrefix + kTraceMinBundles) {
     auto trace = std::make_unique<Trace>();
     trace->entry = stretch.bundles[kTracePrefix];
@@ -429,7 +429,7 @@ std::unique_ptr<Trace> make_trace(Stretch& stretch, bool whole) {
 // The first trace on a straight path from a landing.
 std::unique_ptr<Trace> straight_trace(const u8* program, Path path) {
   for (u32 start = 0; start + kTracePrefix + kTraceMinBundles <= path.size();) {
-    Stretch stretch;
+    TraceStretch stretch;
     u32 stopped = 0;
     if (!collect(program, path.subspan(start), stretch, stopped)) return nullptr;
     if (auto trace = make_trace(stretch, false)) {
@@ -444,7 +444,7 @@ std::unique_ptr<Trace> straight_trace(const u8* program, Path path) {
 std::unique_ptr<Trace> loop_trace(const u8* program, Path body, u32 iterations) {
   std::vector<const Decoded*> path;
   for (u32 i = 0; i < iterations; ++i) path.insert(path.end(), body.begin(), body.end());
-  Stretch stretch;
+  TraceStretch stretch;
   u32 stopped = 0;
   if (!collect(program, path, stretch, stopped) || stopped != path.size()) return nullptr;
   auto trace = make_trace(stretch, true);
@@ -474,7 +474,7 @@ std::unique_ptr<Trace> expand_trace(const u8* program, const Trace& straight, co
     }
   }
   if (path.size() < start) return nullptr;
-  Stretch stretch;
+  TraceStretch stretch;
   u32 stopped = 0;
   if (!collect(program, Path(path).subspan(start), stretch, stopped)) return nullptr;
   auto trace = make_trace(stretch, false);

@@ -6,13 +6,13 @@
 
 namespace tegula::emu {
 
-u32 TraceGraph::connect_cell(std::vector<std::pair<Touch, int>>& touches) {
+u32 TraceGraph::connect_cell(std::vector<std::pair<TraceTouch, int>>& touches) {
   std::stable_sort(touches.begin(), touches.end(),
                    [](const auto& a, const auto& b) { return a.first.when < b.first.when; });
   std::vector<int> readers;
   int writer = -1;
   u32 written = ~u32{0};
-  const Touch* write = nullptr;
+  const TraceTouch* write = nullptr;
   for (const auto& [touch, part] : touches) {
     if (!touch.write) {
       // A bypass sees a result a cycle early, if the same kind of unit wrote the very register.
@@ -55,9 +55,9 @@ void TraceGraph::chain_models() {
 
 u32 TraceGraph::connect() {
   u32 conflict = ~u32{0};
-  std::map<u32, std::vector<std::pair<Touch, int>>> cells;
+  std::map<u32, std::vector<std::pair<TraceTouch, int>>> cells;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    for (const Touch& touch : parts_[i].touches) cells[touch.cell].push_back({touch, static_cast<int>(i)});
+    for (const TraceTouch& touch : parts_[i].touches) cells[touch.cell].push_back({touch, static_cast<int>(i)});
   }
   for (auto& [cell, touches] : cells) {
     if (cell == kMemoryCell) {

@@ -9,22 +9,22 @@
 
 namespace tegula::emu {
 
-enum class Role : u8 { kDirect, kBegin, kIssue, kEnd };
+enum class TraceRole : u8 { kDirect, kBegin, kIssue, kEnd };
 
 // A piece of work at one or several moments: a part of an instruction's direct form, or a step of the
 // pipeline model.
-struct Part {
-  Role role = Role::kDirect;
+struct TracePart {
+  TraceRole role = TraceRole::kDirect;
   int op = -1;                    // index into direct_, or of the step
   u32 first = ~u32{0}, last = 0;  // stamps
   u32 level = 0;                  // of the model: the stamp that orders it
-  std::vector<Touch> touches;
-  bool model() const { return role != Role::kDirect; }
+  std::vector<TraceTouch> touches;
+  bool model() const { return role != TraceRole::kDirect; }
 };
 
 class TraceGraph {
  public:
-  explicit TraceGraph(std::vector<Part>& parts) : parts_(parts), group_(parts.size()), next_(parts.size()) {
+  explicit TraceGraph(std::vector<TracePart>& parts) : parts_(parts), group_(parts.size()), next_(parts.size()) {
     for (size_t i = 0; i < parts.size(); ++i) group_[i] = static_cast<int>(i);
     low_.resize(parts.size());
     high_.resize(parts.size());
@@ -43,7 +43,7 @@ class TraceGraph {
   }
 
  private:
-  u32 connect_cell(std::vector<std::pair<Touch, int>>& touches);
+  u32 connect_cell(std::vector<std::pair<TraceTouch, int>>& touches);
   void edge(int from, int to) {
     if (from == to) return;
     // The model keeps its own order, except among the instructions of one bundle.
@@ -54,7 +54,7 @@ class TraceGraph {
   bool detour(int from, int to);
   bool walk(int group, int to, u32 limit);
 
-  std::vector<Part>& parts_;
+  std::vector<TracePart>& parts_;
   std::vector<int> group_;
   std::vector<std::vector<int>> next_;  // by part
   std::vector<std::vector<int>> group_members_;

@@ -45,7 +45,7 @@ void mark(CellSet& set, u32 offset, u32 bytes) {
   for (u32 byte = offset; byte < offset + bytes; byte += 4) set.set(cell_of(byte));
 }
 
-void mark_generator(Step& step, const AddressOp& a) {
+void mark_generator(TraceStep& step, const AddressOp& a) {
   const u32 lo = a.generator * 4u;
   for (u32 g : {lo, lo + 16}) {
     if (g > lo && a.update != Update::k3D) break;
@@ -57,7 +57,7 @@ void mark_generator(Step& step, const AddressOp& a) {
   }
 }
 
-void mark_address(Step& step, const AddressOp& a) {
+void mark_address(TraceStep& step, const AddressOp& a) {
   mark(step.address_reads, a.base, 4);
   mark(step.address_reads, a.index, 4);
   mark(step.address_reads, a.update_index, 4);
@@ -69,7 +69,7 @@ void mark_address(Step& step, const AddressOp& a) {
   }
 }
 
-void add_use(Step& step, isa::Reg reg, isa::OperandTiming when, bool write) {
+void add_use(TraceStep& step, isa::Reg reg, isa::OperandTiming when, bool write) {
   for (const isa::RegPart& part : isa::reg_info(reg).parts) {
     const u16 offset = part_offset(part);
     if (offset >= kBankFifo) continue;
@@ -80,12 +80,12 @@ void add_use(Step& step, isa::Reg reg, isa::OperandTiming when, bool write) {
 }
 
 // Instructions whose status flags the pipeline model does not write.
-bool leaves_flags_alone(const Step& step) {
+bool leaves_flags_alone(const TraceStep& step) {
   if (!step.loads.empty()) return step.uops.empty() && step.loads[0].load == nullptr;
   return step.is_vec || step.uops.empty() || is_plain_store(step.uops[0]);
 }
 
-void collect_uses(const isa::Instr& instr, Step& step) {
+void collect_uses(const isa::Instr& instr, TraceStep& step) {
   const isa::InstrInfo& info = isa::info(instr.op);
   const isa::Timing& timing = isa::timing(instr);
   for (size_t i = 0; i < info.operands.size(); ++i) {
@@ -105,9 +105,9 @@ void collect_uses(const isa::Instr& instr, Step& step) {
   step.longest = std::max<u8>(step.longest, timing.memory_last);
 }
 
-CellSet cells_of(const Step& step, bool writes) {
+CellSet cells_of(const TraceStep& step, bool writes) {
   CellSet set;
-  for (const Use& use : step.uses) {
+  for (const TraceUse& use : step.uses) {
     if (use.write == writes) mark(set, use.offset, use.bytes);
   }
   return set;
@@ -121,14 +121,14 @@ CellSet loop_cells() {
 
 }  // namespace
 
-bool bind_bundle(const u8* program, u32 pc, u32 at, std::vector<Step>& out) {
+bool bind_bundle(const u8* program, u32 pc, u32 at, std::vector<TraceStep>& out) {
   const auto bundle = isa::decode(ByteSpan(program + pc, kCoreProgramBytes - pc));
   if (!bundle) return false;
   bool admissible = true;
   for (int i = 0; i < bundle->count; ++i) {
     const isa::Instr& instr = bundle->instr[i];
     const isa::InstrInfo& info = isa::info(instr.op);
-    Step step;
+    TraceStep step;
     step.at = at;
     step.family = find_family(info);
     if (step.family == nullptr) return false;
@@ -151,9 +151,9 @@ bool bind_bundle(const u8* program, u32 pc, u32 at, std::vector<Step>& out) {
   return admissible;
 }
 
-bool Growth::accept(const std::vector<Step>& bundle) {
-  Growth next = *this;
-  for (const Step& step : bundle) next.add(step);
+bool TraceGrowth::accept(const std::vector<TraceStep>& bundle) {
+  TraceGrowth next = *this;
+  for (const TraceStep& step : bundle) next.add(step);
   const CellSet others = next.reads_ | next.writes_;
   if ((next.address_writes_ & others).any() || (next.address_reads_ & next.writes_).any() ||
       (next.controls_ & next.writes_).any() || (next.writes_ & loop_cells()).any() ||
@@ -164,16 +164,16 @@ bool Growth::accept(const std::vector<Step>& bundle) {
   return true;
 }
 
-void Growth::add_before(const Step& step, u32 body) {
+void TraceGrowth::add_before(const TraceStep& step, u32 body) {
   const bool now = !step.uops.empty() && (step.uops[0].flags & kFlagNow) != 0;
-  for (const Use& use : step.uses) {
+  for (const TraceUse& use : step.uses) {
     // What becomes visible in the body's first cycle is not there yet when its addresses are formed.
     if (use.write && !now && step.at + use.cycle >= body) mark(writes_, use.offset, use.bytes);
     if (!use.write && step.at + use.cycle > body) mark(reads_, use.offset, use.bytes);
   }
 }
 
-void Growth::add(const Step& step) {
+void TraceGrowth::add(const TraceStep& step) {
   address_reads_ |= step.address_reads;
   address_writes_ |= step.address_writes;
   address_reads_.reset(cell_of(kZeroRegister));

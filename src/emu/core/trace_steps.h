@@ -21,7 +21,7 @@ using CellSet = std::bitset<kCells>;
 u32 cell_of(u32 byte);
 
 // Moments within a cycle.
-enum Phase : u32 {
+enum TracePhase : u32 {
   kVisible = 0,
   kBypassRead = 1,
   kLateRead = 2,
@@ -30,11 +30,11 @@ enum Phase : u32 {
   kLoad = 5,
   kStore = 6
 };
-constexpr u32 stamp(u32 cycle, Phase phase) {
+constexpr u32 stamp(u32 cycle, TracePhase phase) {
   return cycle * 8 + phase;
 }
 
-struct Touch {
+struct TraceTouch {
   u32 cell;
   u32 when;  // stamp
   bool write;
@@ -42,7 +42,7 @@ struct Touch {
   u16 offset = 0;       // of the register, for bypass
 };
 
-struct Use {  // one register operand, cycles from issue
+struct TraceUse {  // one register operand, cycles from issue
   u16 offset, bytes;
   u8 cycle;
   isa::Bypass bypass;
@@ -50,11 +50,11 @@ struct Use {  // one register operand, cycles from issue
 };
 
 // One instruction of the trace.
-struct Step {
+struct TraceStep {
   u32 at = 0;  // issue, in cycles from the landing
   std::vector<Uop> uops, loads;
   std::vector<AddressOp> addresses;
-  std::vector<Use> uses;  // without those of its addresses
+  std::vector<TraceUse> uses;  // without those of its addresses
   CellSet address_reads, address_writes;
   const Family* family = nullptr;
   bool is_vec = false;
@@ -62,9 +62,9 @@ struct Step {
   u8 longest = 1;  // cycles until nothing of it is in flight
 };
 
-struct Stretch {
+struct TraceStretch {
   std::vector<const Decoded*> bundles;
-  std::vector<Step> steps;
+  std::vector<TraceStep> steps;
   void cut(u32 bundle_count) {
     bundles.resize(bundle_count);
     while (!steps.empty() && steps.back().at >= bundle_count) steps.pop_back();
@@ -73,18 +73,18 @@ struct Stretch {
 
 // Binds the bundle's instructions; false when it cannot be part of a trace's body. Of bundles before the body
 // only the registers they write matter.
-bool bind_bundle(const u8* program, u32 pc, u32 at, std::vector<Step>& out);
+bool bind_bundle(const u8* program, u32 pc, u32 at, std::vector<TraceStep>& out);
 
 // Grows the body of a trace bundle by bundle while addresses can be computed ahead of everything else and
 // control words stay as they are.
-class Growth {
+class TraceGrowth {
  public:
-  bool accept(const std::vector<Step>& bundle);
+  bool accept(const std::vector<TraceStep>& bundle);
   // Bundles before the body: their results that arrive later count.
-  void add_before(const Step& step, u32 body);
+  void add_before(const TraceStep& step, u32 body);
 
  private:
-  void add(const Step& step);
+  void add(const TraceStep& step);
 
   CellSet address_reads_, address_writes_, reads_, writes_, controls_;
   size_t addresses_ = 0;
