@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
 #include <cstring>
 
 namespace tegula::format {
@@ -302,6 +303,33 @@ Result<TxnStream> read_txn(ByteSpan bytes) {
   std::memcpy(stream.words.data(), at, size);
   TRY(Parser(stream).run());
   return stream;
+}
+
+Result<Bytes> txn_from_text(ByteSpan text) {
+  constexpr u64 kDigits = 8;
+  const auto space = [](u8 c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  ByteWriter out;
+  for (u64 at = 0; at < text.size();) {
+    if (space(text[at])) {
+      ++at;
+      continue;
+    }
+    u64 end = at;
+    while (end < text.size() && !space(text[end])) ++end;
+    const auto* first = reinterpret_cast<const char*>(text.data() + at);
+    const auto* last = reinterpret_cast<const char*>(text.data() + end);
+    if (last - first > 2 && first[0] == '0' && first[1] == 'x') first += 2;
+    u32 word = 0;
+    const auto [stop, error] = std::from_chars(first, last, word, 16);
+    if (error != std::errc() || stop != last || static_cast<u64>(last - first) != kDigits) {
+      return fail(Code::kCorrupt,
+                  fmt::format("TXN stream as text: no word of eight hexadecimal digits at byte {}", at));
+    }
+    out.write<u32>(word);
+    at = end;
+  }
+  TRY(read_txn(out.data()));
+  return out.take();
 }
 
 TxnWriter::TxnWriter() {

@@ -164,6 +164,10 @@ struct TxnStream {
 // the byte offset.
 Result<TxnStream> read_txn(ByteSpan bytes);
 
+// The bytes of a stream kept as text: words of eight hexadecimal digits, with or without "0x", between white
+// space. Errors: kCorrupt, for anything else and for a stream that does not parse.
+Result<Bytes> txn_from_text(ByteSpan text);
+
 // Builds a version 0.1 stream. Each function returns the byte offset, in the finished stream, of the word
 // that a caller may want to change later with patch32: the value, the first data word, the low word of the
 // patch offset.

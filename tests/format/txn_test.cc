@@ -233,5 +233,21 @@ TEST(Txn, MutationsGiveAnErrorOrASoundStream) {
   });
 }
 
+TEST(TxnText, WordsOfEightDigitsOnly) {
+  const auto from = [](const std::string& text) { return txn_from_text(Bytes(text.begin(), text.end())); };
+  TxnWriter writer;
+  writer.noop();
+  const Bytes stream = writer.finish();
+  const auto read = from("06040100 00000108\n0x00000001\t00000014\r\n00000005\n");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, stream);
+  EXPECT_EQ(from("06040100 108").error().message,
+            "TXN stream as text: no word of eight hexadecimal digits at byte 9");
+  EXPECT_FALSE(from("0604010g").ok());
+  EXPECT_FALSE(from("-6040100").ok());
+  EXPECT_FALSE(from("").ok());
+  EXPECT_FALSE(from("06040100 00000108 00000002 00000014 00000005").ok());
+}
+
 }  // namespace
 }  // namespace tegula::format
