@@ -89,6 +89,8 @@ CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
   emu->add_option("--seed", command.seed, "with --gemm: of the random numbers")->capture_default_str();
   emu->add_option("--threads", command.threads, "host threads, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
   emu->add_option("--max-cycles", command.max_cycles, "end a run after so many cycles, 0 = after 2 s of the array");
+  emu->add_option("--trace", command.trace, "write the last run for Perfetto: a track per core, channel and the controller");
+  emu->add_option("--html", command.html, "write the last run as a page: heatmap and timeline");
   emu->add_flag("--json", command.json, "print JSON");
   return emu;
 }

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/emu/gemm_check.h"
+#include "cli/emu/pictures.h"
 #include "cli/emu/report.h"
 #include "emu/session.h"
 
@@ -92,18 +93,42 @@ emu::RunOptions run_options(const EmuCommand& command) {
   return options;
 }
 
+Result<void> write_text(const std::string& path, const std::string& text) {
+  return write_file(path, {reinterpret_cast<const u8*>(text.data()), text.size()});
+}
+
+// The last run's pictures, if any are wanted.
+Result<void> write_pictures(const EmuCommand& command, const emu::RunResult& result,
+                            const std::vector<emu::TimelineEvent>& events) {
+  if (command.trace.empty() && command.html.empty()) return {};
+  const trace::Timeline timeline = make_timeline(events);
+  if (!command.trace.empty()) TRY(write_text(command.trace, trace::perfetto_json(timeline)));
+  if (!command.html.empty()) {
+    TRY(write_text(command.html, trace::heatmap_html(make_heatmap(result, command.file), timeline)));
+  }
+  return {};
+}
+
+bool wants_timeline(const EmuCommand& command) {
+  return !command.trace.empty() || !command.html.empty();
+}
+
 void print_json(const json& out) {
   std::printf("%s\n", out.dump(2).c_str());
 }
 
 Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const Bytes& stream) {
   TRY_ASSIGN(const GemmShape shape, gemm_shape(command.gemm, stream));
-  const emu::RunOptions options = run_options(command);
+  emu::RunOptions options = run_options(command);
+  std::vector<emu::TimelineEvent> events;
+  if (wants_timeline(command)) options.timeline = &events;
   json runs = json::array();
   bool exact = true;
   for (int i = 0; i < command.repeat && exact; ++i) {
+    events.clear();
     const GemmOutcome outcome = run_gemm(session, stream, shape, command.seed + static_cast<u64>(i), options);
     exact = outcome.exact();
+    TRY(write_pictures(command, outcome.run, events));
     if (command.json) {
       json one = run_json(outcome.run);
       one["wrong"] = outcome.wrong;
@@ -132,13 +157,17 @@ Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const By
 
 Result<int> run_streams(const EmuCommand& command, emu::Session& session, const std::vector<Bytes>& streams) {
   TRY_ASSIGN(Arguments arguments, read_arguments(command));
-  const emu::RunOptions options = run_options(command);
+  emu::RunOptions options = run_options(command);
+  std::vector<emu::TimelineEvent> events;
+  if (wants_timeline(command)) options.timeline = &events;
   json runs = json::array();
   bool ok = true;
   for (size_t i = 0; i < streams.size() && ok; ++i) {
+    events.clear();
     const auto spans = arguments.spans();
     const emu::RunResult result = session.run(streams[i], spans, options);
     ok = result.ok();
+    TRY(write_pictures(command, result, events));
     if (command.json) {
       json one = run_json(result);
       one["stream"] = command.streams[i];

@@ -82,6 +82,8 @@ struct EmuCommand {
   u64 seed = 1;
   int threads = 0;
   u64 max_cycles = 0;  // 0: the driver's watchdog
+  std::string trace;   // Perfetto file to write; empty: none
+  std::string html;    // page to write; empty: none
   bool json = false;
 };
 

@@ -57,8 +57,8 @@ struct SharedDevice {
 };
 
 bool same_device(const NodeOptions& a, const NodeOptions& b) {
-  return a.stale_cache == b.stale_cache && a.threads == b.threads && a.driver_major == b.driver_major &&
-         a.driver_minor == b.driver_minor;
+  return a.stale_cache == b.stale_cache && a.threads == b.threads && a.watch == b.watch &&
+         a.driver_major == b.driver_major && a.driver_minor == b.driver_minor;
 }
 
 // The device of the process with these options, made at its first use and gone with its last node.
@@ -76,6 +76,7 @@ std::shared_ptr<driver::EmulatedDriver> shared_device(const NodeOptions& options
   made.minor = options.driver_major == 0 ? options.driver_minor : 0;
   made.stale_cache = options.stale_cache;
   made.array.threads = options.threads;
+  made.array.watch = options.watch;
   auto device = std::make_shared<driver::EmulatedDriver>(made);
   devices.push_back({options, device});
   return device;

@@ -60,7 +60,9 @@ RunEnd translate_end(emu::RunEnd end) {
 
 class EmulatedArray : public ArrayBackend {
  public:
-  explicit EmulatedArray(const ArrayOptions& options) : options_(options) {}
+  explicit EmulatedArray(const ArrayOptions& options) : options_(options) {
+    if (options.watch) array_.watch();
+  }
 
   Result<void> load(ByteSpan image) override {
     TRY_ASSIGN(format::Pdi pdi, format::read_pdi(image));
@@ -78,6 +80,11 @@ class EmulatedArray : public ArrayBackend {
     outcome.column = result.tile.col;
     outcome.row = result.tile.row;
     outcome.message = result.message;
+    if (result.ok() && !result.report.poison.empty()) {
+      outcome.end = RunEnd::kArrayError;
+      outcome.message =
+          result.report.poison.front() + " (" + std::to_string(result.report.poison.size()) + " such reads)";
+    }
     count(result.report, &outcome.counts);
     return outcome;
   }

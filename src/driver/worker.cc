@@ -10,6 +10,8 @@
 namespace tegula::driver {
 
 using namespace uapi;
+using emu::cost::kCommandNs;
+using emu::cost::kJobNs;
 
 namespace {
 

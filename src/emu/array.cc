@@ -30,6 +30,10 @@ void Array::reset() {
   engine_->reset();
 }
 
+void Array::watch() {
+  engine_->watch();
+}
+
 Result<void> Array::write32(u32 address, u32 value) {
   return engine_->write(address, value);
 }
@@ -80,6 +84,9 @@ u64 Array::tokens(arch::Tile tile, arch::Direction direction, int channel) const
 }
 const CoreModel& Array::core(arch::Tile tile) const {
   return *engine_->at(tile).core->model;
+}
+CoreState Array::core_state(arch::Tile tile) const {
+  return engine_->core_state(*engine_->at(tile).core);
 }
 std::vector<std::string> Array::routes() {
   return engine_->routes();

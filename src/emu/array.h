@@ -34,19 +34,34 @@ class DdrMemory {
 
 // What happened on the array, for timelines; times in cycles from the start of the run.
 struct TimelineEvent {
-  enum class Kind : u8 { kTransfer, kCoreBusy, kCoreWait, kControllerOp };
+  // kBd: from the load of a BD to its end, waits included; kLockWait, kStreamWait: parts of it in which the
+  // channel waited for its lock, or for words (S2MM) or room (MM2S). kCoreWait: between two kCoreBusy.
+  enum class Kind : u8 { kTransfer, kCoreBusy, kCoreWait, kControllerOp, kBd, kLockWait, kStreamWait };
   Kind kind = Kind::kTransfer;
   arch::Tile tile;  // source tile of a transfer
   arch::Direction direction = arch::Direction::kMm2s;
   u8 channel = 0;
   u64 start = 0, end = 0;
-  u32 words = 0;  // kTransfer: words per destination; kControllerOp: opcode
+  // kTransfer: words per destination; kControllerOp: opcode; kBd: BD number; kCoreWait: StopReason; kLockWait: lock
+  u32 words = 0;
+  u32 lock = 0xFFFFFFFF;  // kCoreWait for a lock: tile index << 8 | lock
+  u64 feeds = 0;          // not 0: the event whose `fed_by` has this number could begin because this one ended
+  u64 fed_by = 0;
 };
 
 struct RunOptions {
   int threads = 0;                                 // 0: min(2, hardware threads)
   u64 max_cycles = 3'600'000'000;                  // 2 s at 1.8 GHz, the driver's watchdog
   std::vector<TimelineEvent>* timeline = nullptr;  // filled when not null
+  bool survive_core_faults = false;  // a core that meets what it cannot execute halts, and the rest goes on
+};
+
+// Waiting of a core for one lock.
+struct LockWaitReport {
+  arch::Tile tile;  // of the lock
+  int lock = 0;
+  u64 cycles = 0;
+  u64 waits = 0;  // that took longer than no time
 };
 
 struct CoreReport {
@@ -54,7 +69,14 @@ struct CoreReport {
   u64 cycles = 0;  // local time that passed in this run
   u64 bundles = 0;
   u64 matrix_ops = 0;
-  u64 stall_cycles = 0;  // waiting for locks, streams, neighbours
+  u64 stall_cycles = 0;  // all waiting: what follows, and neighbours' memories and registers
+  u64 lock_cycles = 0;
+  u64 stream_cycles = 0;
+  u64 cascade_cycles = 0;
+  std::vector<LockWaitReport> locks;
+  // Not in `cycles`, which are those of a memory without conflicts: expected conflicts of the core's accesses with
+  // those of the DMA (cost_model.h).
+  u64 estimated_conflict_cycles = 0;
 };
 
 struct ChannelReport {
@@ -62,9 +84,18 @@ struct ChannelReport {
   arch::Direction direction = arch::Direction::kS2mm;
   int channel = 0;
   u64 words = 0;
-  u64 busy_cycles = 0;  // words were moving
+  u64 busy_cycles = 0;    // words were moving
+  u64 lock_cycles = 0;    // a BD waited for its lock
+  u64 stream_cycles = 0;  // S2MM: starved, no words came; MM2S: blocked, no room or no route
   u64 bds = 0;          // finished
   u64 tasks = 0;
+};
+
+// Words through a master port of a stream switch.
+struct LinkReport {
+  arch::Tile tile;
+  int master = 0;
+  u64 words = 0;
 };
 
 struct RunReport {
@@ -78,9 +109,12 @@ struct RunReport {
   u64 segments = 0;
   std::vector<CoreReport> cores;        // those that ran
   std::vector<ChannelReport> channels;  // those that moved words
+  std::vector<LinkReport> links;        // those that moved words
   u64 max_port_words = 0;               // of the busiest stream switch master port
   std::string max_port;                 // its name: "shim (0,0) North1"
   std::vector<std::string> notes;       // legal but suspicious: lock overflow and the like, at most 16
+  // With Array::watch: reads of registers and memory that nothing has written since the last reset, one line each.
+  std::vector<std::string> poison;
 
   double seconds() const;  // modelled, with submission
 };
@@ -104,6 +138,19 @@ struct RunResult {
   bool ok() const { return end == RunEnd::kDone; }
 };
 
+// What a core is doing.
+struct CoreState {
+  bool enabled = false;  // it was enabled and not reset since
+  bool done = false;     // it executed `done`
+  std::string fault;     // it halted there (RunOptions::survive_core_faults)
+  std::string waits;     // what it waits for: "lock 5 of core (0,2): is 0, needs >= 1"; empty: it runs
+  // The lock, if it is one. amount as in Stop::amount.
+  bool waits_for_lock = false;
+  arch::Tile lock_tile;
+  int lock = 0;
+  i32 amount = 0;
+};
+
 // Makes the core of a tile. The default makes the real one; tests put scripted ones there.
 using CoreFactory = std::function<std::unique_ptr<CoreModel>(arch::Tile)>;
 
@@ -121,6 +168,9 @@ class Array {
 
   // Everything as after power-on: poison in the memories, locks 0, nothing configured, cores in reset.
   void reset();
+
+  // Resets, and from then on watches for reads of what nothing has written; see RunReport::poison. Cores run slower.
+  void watch();
 
   // Register and memory access by address (arch::tile_address). An address without a register is kNotFound
   // and names tile, offset and value; a write that the tile refuses (full queue, invalid BD) is kDevice.
@@ -145,6 +195,7 @@ class Array {
   int lock_value(arch::Tile tile, int lock) const;
   u64 tokens(arch::Tile tile, arch::Direction direction, int channel) const;  // issued and not yet taken
   const CoreModel& core(arch::Tile tile) const;                               // rows 2..5
+  CoreState core_state(arch::Tile tile) const;                                // rows 2..5
   // Every route as text, one per source and packet id, sorted: "shim (0,0) MM2S0 -> core (0,2) S2MM0, ...".
   std::vector<std::string> routes();
   // What every busy or waiting part of the array is doing, one line each.

@@ -27,8 +27,10 @@ void Engine::controller_step() {
   if (!controller_op(op) || failure_) return;
   ++report_.controller_ops;
   ++report_.ops_by_code[static_cast<u8>(op.opcode)];
-  record(TimelineEvent::Kind::kControllerOp, {}, 0, now_, now_ + cost::kControllerOpCycles,
-         static_cast<u32>(op.opcode));
+  record({.kind = TimelineEvent::Kind::kControllerOp,
+          .start = now_,
+          .end = now_ + cost::kControllerOpCycles,
+          .words = static_cast<u32>(op.opcode)});
   ++controller_.next;
   queue_.push(now_ + cost::kControllerOpCycles, kControllerComponent, 0);
 }

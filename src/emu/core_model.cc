@@ -14,6 +14,15 @@ class RealCore final : public CoreModel {
     core_.set_program(program);
     core_.set_core_id(id);
   }
+  void watch(const std::array<u8*, 4>& written) override {
+    for (u32 i = 0; i < written.size(); ++i) core_.set_written(4 + i, written[i]);
+    core_.set_options({.uninitialised = true});
+  }
+  std::vector<std::string> findings() const override {
+    std::vector<std::string> lines;
+    for (const Hazard& hazard : core_.hazards()) lines.push_back("pc " + hazard.text());
+    return lines;
+  }
   void invalidate_program() override { core_.invalidate_program(); }
   void reset(u64 cycle) override { core_.reset(cycle); }
   Stop run(u64 cycle_budget) override { return core_.run(cycle_budget); }

@@ -14,6 +14,10 @@ class CoreModel {
 
   // Memories outlive the core. neighbours[0..2]: south, west, north data memory, nullptr where there is none.
   virtual void connect(u8* data, const std::array<u8*, 3>& neighbours, const u8* program, u32 id) = 0;
+  // Watches for registers and memory that nothing has written, from the next reset on; see Core::set_written.
+  // written[0..3]: south, west, north, own. Cores that do not watch report nothing.
+  virtual void watch(const std::array<u8*, 4>& written) { (void)written; }
+  virtual std::vector<std::string> findings() const { return {}; }
   virtual void invalidate_program() = 0;
   virtual void reset(u64 cycle) = 0;
   // See emu/core.h. run() may be called in another thread than the last time, never in two at once.

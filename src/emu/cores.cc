@@ -40,7 +40,16 @@ void Engine::make_runnable(CoreSlot& core, u64 cycle) {
 void Engine::queue_stop(CoreSlot& core, Stop stop) {
   core.state = CoreSlot::State::kStopped;
   core.stop = std::move(stop);
-  record(TimelineEvent::Kind::kCoreBusy, core.tile, 0, core.start, core.stop.cycle, 0);
+  if (timeline_ != nullptr) {
+    core.last_event = ++event_number_;
+    record({.kind = TimelineEvent::Kind::kCoreBusy,
+            .tile = core.tile,
+            .start = core.start,
+            .end = core.stop.cycle,
+            .feeds = core.last_event,
+            .fed_by = core.fed_by});
+    core.fed_by = 0;
+  }
   queue_.push(std::max(core.stop.cycle, now_), kCoreComponent + static_cast<u32>(core.tile.index()),
               core.epoch);
 }
@@ -79,7 +88,16 @@ void Engine::control_core(TileState& tile, u32 value) {
 }
 
 void Engine::resume_core(CoreSlot& core) {
-  record(TimelineEvent::Kind::kCoreWait, core.tile, 0, core.stop.cycle, now_, 0);
+  if (timeline_ != nullptr) {
+    const auto ref =
+        core.stop.reason == StopReason::kAcquire ? core_lock(core.tile, core.stop.lock_id) : std::nullopt;
+    record({.kind = TimelineEvent::Kind::kCoreWait,
+            .tile = core.tile,
+            .start = core.stop.cycle,
+            .end = now_,
+            .words = static_cast<u32>(core.stop.reason),
+            .lock = ref ? static_cast<u32>(ref->tile.index()) << 8 | ref->lock : 0xFFFFFFFF});
+  }
   core.model->resume(std::max(now_, core.stop.cycle));
   make_runnable(core, now_);
 }
@@ -108,6 +126,10 @@ void Engine::core_stop(CoreSlot& core) {
       core.state = CoreSlot::State::kDone;
       return;
     case StopReason::kFault:
+      if (survive_core_faults_) {
+        core.state = CoreSlot::State::kFaulted;
+        return;
+      }
       return fault(RunEnd::kArrayError, core.tile, at_pc(core) + ": " + core.stop.fault);
   }
 }
@@ -120,7 +142,7 @@ void Engine::core_acquire(CoreSlot& core) {
                      " of a neighbour that does not exist");
   }
   LockState& state = lock(*ref);
-  if (try_acquire(state, core.stop.amount)) return resume_core(core);
+  if (try_acquire(state, core.stop.amount, {nullptr, &core}, &core.fed_by)) return resume_core(core);
   core.state = CoreSlot::State::kLockWait;
   state.waiters.push_back({nullptr, core.tile, core.stop.amount});
 }
@@ -133,7 +155,20 @@ void Engine::core_release(CoreSlot& core) {
                      " of a neighbour that does not exist");
   }
   make_runnable(core, now_);
-  release(*ref, core.stop.amount);
+  release(*ref, core.stop.amount, {nullptr, &core}, core.last_event);
+}
+
+// The core got a lock that it had to wait for.
+void Engine::lock_wait(CoreSlot& core, LockRef ref) {
+  auto found = std::find_if(core.lock_waits.begin(), core.lock_waits.end(), [&](const LockWaitReport& w) {
+    return w.tile == ref.tile && w.lock == ref.lock;
+  });
+  if (found == core.lock_waits.end()) {
+    core.lock_waits.push_back({ref.tile, ref.lock, 0, 0});
+    found = core.lock_waits.end() - 1;
+  }
+  found->cycles += now_ - std::min(now_, std::max(core.stop.cycle, run_start_));
+  ++found->waits;
 }
 
 // The bundle runs here, alone, so that what it reads does not depend on bursts of other cores in other

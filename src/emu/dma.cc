@@ -137,7 +137,9 @@ void Engine::load_bd(Channel& channel, int number) {
   }
   if (!channel.flow.in_packet) channel.flow.route.reset();  // a header may come first, or another id
   channel.left = channel.bd.length;
+  channel.loaded_at = now_;
   channel.waiting_since = now_;
+  channel.fed_by = 0;
   if (channel.bd.acquire) {
     const auto ref = dma_lock(channel, channel.bd.acquire_lock);
     if (!ref) {
@@ -146,13 +148,33 @@ void Engine::load_bd(Channel& channel, int number) {
                        std::to_string(channel.bd.acquire_lock) + ", which this channel cannot reach");
     }
     LockState& state = lock(*ref);
-    if (!try_acquire(state, channel.bd.acquire_value)) {
+    if (!try_acquire(state, channel.bd.acquire_value, {&channel, nullptr}, &channel.fed_by)) {
       channel.state = Channel::State::kLockWait;
       state.waiters.push_back({&channel, {}, channel.bd.acquire_value});
       return;
     }
   }
   acquired(channel);
+}
+
+// A wait that began at waiting_since is over.
+void Engine::end_wait(Channel& channel, u64* sum, TimelineEvent::Kind kind) {
+  const u64 start = std::max(channel.waiting_since, run_start_);
+  if (now_ > start) {
+    *sum += now_ - start;
+    record(channel, kind, start, kind == TimelineEvent::Kind::kLockWait ? channel.bd.acquire_lock : 0);
+  }
+  channel.waiting_since = now_;
+}
+
+void Engine::record(const Channel& channel, TimelineEvent::Kind kind, u64 start, u32 words) {
+  record({.kind = kind,
+          .tile = channel.tile,
+          .direction = channel.direction,
+          .channel = channel.number,
+          .start = start,
+          .end = now_,
+          .words = words});
 }
 
 void Engine::acquired(Channel& channel) {
@@ -168,6 +190,19 @@ void Engine::finish_bd(Channel& channel) {
   ++channel.report.bds;
   const arch::Bd bd = channel.bd;
   channel.state = Channel::State::kIdle;
+  u64 event = 0;
+  if (timeline_ != nullptr) {
+    event = ++event_number_;
+    record({.kind = TimelineEvent::Kind::kBd,
+            .tile = channel.tile,
+            .direction = channel.direction,
+            .channel = channel.number,
+            .start = channel.loaded_at,
+            .end = now_,
+            .words = static_cast<u32>(channel.bd_number),
+            .feeds = event,
+            .fed_by = channel.fed_by});
+  }
   if (bd.release_value != 0) {
     const auto ref = dma_lock(channel, bd.release_lock);
     if (!ref) {
@@ -175,7 +210,7 @@ void Engine::finish_bd(Channel& channel) {
                    channel.name() + ": BD " + std::to_string(channel.bd_number) + " releases lock " +
                        std::to_string(bd.release_lock) + ", which this channel cannot reach");
     }
-    release(*ref, bd.release_value);
+    release(*ref, bd.release_value, {&channel, nullptr}, event);
   }
   if (bd.use_next) return load_bd(channel, bd.next);
   if (--channel.runs_left > 0) return load_bd(channel, channel.task.first_bd);
@@ -242,8 +277,23 @@ void Engine::ddr_words(Channel& channel, u8* linear, u64 words) {
   });
 }
 
+// Diagnosis: the next words of a channel between a tile's memory and a stream.
+void Engine::watch_words(const Channel& channel, u64 words, bool write) {
+  if (channel.memory == nullptr) return;
+  AddressWalk walk = channel.walk;
+  walk.runs(words, [&](u64 offset, u64 count) {
+    const u8* at_byte = channel.memory + offset * 4;
+    if (write) {
+      poison_->write(at_byte, count * 4);
+    } else {
+      poison_->read(at_byte, count * 4, channel.name() + " in BD " + std::to_string(channel.bd_number));
+    }
+  });
+}
+
 // The next words of a source, in one piece; moves past them.
 const u8* Engine::read_words(Channel& channel, u64 words) {
+  if (poison_) watch_words(channel, words, false);
   if (channel.memory != nullptr) run_copies();
   u8* memory = channel.memory;
   if (memory == nullptr && channel.walk.contiguous(words)) memory = ddr_pointer(channel);

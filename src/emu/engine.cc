@@ -52,6 +52,7 @@ void Engine::reset() {
   controller_ = {};
   now_ = 0;
   ddr_share_.clear();
+  if (poison_) watch_cores();
   for (TileState& tile : tiles_) {
     const Tile t = tile.tile;
     const arch::TileTraits traits = arch::traits(t.kind());
@@ -89,6 +90,28 @@ void Engine::reset() {
       core.flow.tile = t;
       core.flow.component = kFlowComponent + static_cast<u32>(t.index()) * kFlowsPerTile + kCoreFlow;
     }
+  }
+}
+
+void Engine::watch() {
+  poison_ = std::make_unique<Poison>();
+  for (const TileState& tile : tiles_) {
+    poison_->attach(tile.tile, tile.data, arch::traits(tile.tile.kind()).data_bytes);
+  }
+  reset();
+}
+
+// From the beginning, with nothing written.
+void Engine::watch_cores() {
+  poison_->reset();
+  for (CoreSlot& core : cores_) {
+    const Tile t = core.tile;
+    const auto written = [&](int col, int row) -> u8* {
+      if (!arch::in_grid(col, row) || row < arch::kFirstCoreRow) return nullptr;
+      return poison_->written({static_cast<u8>(col), static_cast<u8>(row)});
+    };
+    core.model->watch({written(t.col, t.row - 1), written(t.col - 1, t.row), written(t.col, t.row + 1),
+                       written(t.col, t.row)});
   }
 }
 
@@ -156,6 +179,7 @@ void Engine::main_loop(u64 deadline, bool until_stream_end) {
 RunResult Engine::run(DdrMemory& ddr, u64 deadline, const RunOptions& options, bool until_stream_end) {
   ddr_ = &ddr;
   timeline_ = options.timeline;
+  survive_core_faults_ = options.survive_core_faults;
   int threads = options.threads;
   if (threads <= 0) threads = std::min(2u, std::max(1u, std::thread::hardware_concurrency()));
   if (!pool_ || pool_threads_ != threads) {
@@ -224,15 +248,21 @@ void Engine::begin_report() {
   report_ = {};
   port_words_ = {};
   for (TileState& tile : tiles_) {
+    for (LockState& state : tile.locks) state.origins.clear();
     for (auto& side : tile.channels) {
       for (Channel& channel : side) {
-        channel.report.words = channel.report.busy_cycles = channel.report.bds = channel.report.tasks = 0;
+        ChannelReport fresh;
+        fresh.tile = channel.tile;
+        fresh.direction = channel.direction;
+        fresh.channel = channel.number;
+        channel.report = fresh;
       }
     }
   }
   for (CoreSlot& core : cores_) {
     core.base = core.model->counters();
     core.base_cycle = core.model->cycle();
+    core.lock_waits.clear();
   }
 }
 
@@ -247,19 +277,35 @@ RunReport Engine::finish_report(u64 start) const {
     line.cycles = core.model->cycle() - core.base_cycle;
     line.bundles = now.bundles - core.base.bundles;
     line.matrix_ops = now.matrix_ops - core.base.matrix_ops;
-    for (size_t i = 0; i < now.stall_cycles.size(); ++i) {
-      line.stall_cycles += now.stall_cycles[i] - core.base.stall_cycles[i];
-    }
+    const auto stalled = [&](StopReason reason) {
+      const size_t i = static_cast<size_t>(reason);
+      return now.stall_cycles[i] - core.base.stall_cycles[i];
+    };
+    for (int i = 0; i < kStopReasons; ++i) line.stall_cycles += stalled(static_cast<StopReason>(i));
+    line.lock_cycles = stalled(StopReason::kAcquire);
+    line.stream_cycles = stalled(StopReason::kStreamRead) + stalled(StopReason::kStreamWrite);
+    line.cascade_cycles = stalled(StopReason::kCascadeRead) + stalled(StopReason::kCascadeWrite);
+    line.locks = core.lock_waits;
+    line.estimated_conflict_cycles = conflict_estimate(core, report.cycles);
     if (line.cycles != 0 || line.bundles != 0) report.cores.push_back(line);
+    for (const std::string& finding : core.model->findings()) {
+      report.poison.push_back(arch::tile_name(core.tile) + ": " + finding);
+    }
   }
+  if (poison_) report.poison.insert(report.poison.end(), poison_->findings().begin(), poison_->findings().end());
   for (const TileState& tile : tiles_) {
     for (const auto& side : tile.channels) {
       for (const Channel& channel : side) {
-        if (channel.report.words != 0) report.channels.push_back(channel.report);
+        ChannelReport line = channel.report;
+        const u64 since = std::max(channel.waiting_since, start);
+        if (channel.state == Channel::State::kLockWait) line.lock_cycles += now_ - std::min(now_, since);
+        if (channel.state == Channel::State::kReady) line.stream_cycles += now_ - std::min(now_, since);
+        if (line.words != 0) report.channels.push_back(line);
       }
     }
     const auto& words = port_words_[tile.tile.index()];
     for (int m = 0; m < arch::kMaxPorts; ++m) {
+      if (words[m] != 0) report.links.push_back({tile.tile, m, words[m]});
       if (words[m] <= report.max_port_words) continue;
       report.max_port_words = words[m];
       report.max_port =
@@ -267,6 +313,19 @@ RunReport Engine::finish_report(u64 start) const {
     }
   }
   return report;
+}
+
+// Of the loads and stores of a core, those that are expected to meet a word group of the DMA in their bank.
+u64 Engine::conflict_estimate(const CoreSlot& core, u64 run_cycles) const {
+  if (run_cycles == 0) return 0;
+  u64 words = 0;
+  for (const auto& side : at(core.tile).channels) {
+    for (const Channel& channel : side) words += channel.report.words;
+  }
+  const CoreCounters& now = core.model->counters();
+  const u64 accesses = now.loads - core.base.loads + now.stores - core.base.stores;
+  const double per_cycle = static_cast<double>(words) / cost::kBankWords / static_cast<double>(run_cycles);
+  return static_cast<u64>(static_cast<double>(accesses) * per_cycle / cost::kCoreBanks);
 }
 
 double RunReport::seconds() const {

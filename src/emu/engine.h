@@ -24,12 +24,14 @@
 #include "emu/core_model.h"
 #include "emu/ddr_share.h"
 #include "emu/event_queue.h"
+#include "emu/poison.h"
 #include "emu/switches.h"
 #include "format/txn.h"
 
 namespace tegula::emu {
 
 struct Channel;
+struct CoreSlot;
 
 // Component numbers in the event queue; they also break ties in time.
 constexpr u32 kControllerComponent = 0;
@@ -51,9 +53,22 @@ struct LockWaiter {
   i32 amount = 0;
 };
 
+// Who did something: a DMA channel, a core, or with neither a register write from outside.
+struct Actor {
+  Channel* channel = nullptr;
+  CoreSlot* core = nullptr;
+};
+
 struct LockState {
   i32 value = 0;
   std::vector<LockWaiter> waiters;  // in order of arrival
+  // What last changed the value, for explanations.
+  Actor last;
+  i32 last_amount = 0;
+  u64 last_time = 0;
+  bool touched = false;
+  u64 givers = 0;           // cores that ever gave it, a bit per core
+  std::deque<u64> origins;  // with a timeline: of each unit of the value, the event that gave it (0: unknown)
 };
 
 // One source of a stream and what it is sending.
@@ -96,7 +111,9 @@ struct Channel {
   u8* memory = nullptr;  // offset 0 of the walk; null at the shim
   u64 ddr_address = 0;   // shim: device address of offset 0
   u64 left = 0;          // words
-  u64 waiting_since = 0;
+  u64 loaded_at = 0;      // the BD
+  u64 waiting_since = 0;  // for the lock, or for words or room
+  u64 fed_by = 0;         // event that the lock of the BD came from
   std::vector<Flow*> waiting_flows;  // S2MM: sources that want to send here
 
   u64 tokens = 0;
@@ -115,7 +132,8 @@ struct CoreSlot {
     kStreamWrite,
     kCascadeRead,
     kCascadeWrite,
-    kDone
+    kDone,
+    kFaulted  // halted by a fault that the run survived
   };
   struct OutWord {
     u32 word;
@@ -137,6 +155,9 @@ struct CoreSlot {
   u32 in_reserved = 0;  // words of segments on their way
   std::vector<Flow*> waiting_flows;
   std::deque<std::array<u8, 64>> cascade_in;
+  u64 fed_by = 0;     // event that fed the work since the last acquire
+  u64 last_event = 0;  // of the last burst
+  std::vector<LockWaitReport> lock_waits;
   CoreCounters base;  // at the start of the run
   u64 base_cycle = 0;
 };
@@ -174,6 +195,7 @@ class Engine {
   explicit Engine(const CoreFactory& factory);
 
   void reset();
+  void watch();  // Array::watch
 
   Result<void> write(u32 address, u32 value);
   Result<void> mask_write(u32 address, u32 mask, u32 value);
@@ -189,6 +211,7 @@ class Engine {
   const TileState& at(arch::Tile tile) const { return tiles_[tile.index()]; }
   std::vector<std::string> routes();
   std::vector<std::string> explain() const;
+  CoreState core_state(const CoreSlot& core) const;
 
  private:
   struct Failure {
@@ -204,14 +227,18 @@ class Engine {
   void run_bursts();
   void fault(RunEnd end, arch::Tile tile, std::string message);
   void note(std::string text);
+  void watch_cores();
   void begin_report();
   RunReport finish_report(u64 start) const;
+  u64 conflict_estimate(const CoreSlot& core, u64 run_cycles) const;
   // Adds a timeline event; what lies before the start of the run is cut off.
-  void record(TimelineEvent::Kind kind, arch::Tile tile, u8 channel, u64 start, u64 end, u32 words) {
-    if (timeline_ == nullptr || end <= start || end <= run_start_) return;
-    timeline_->push_back({kind, tile, arch::Direction::kMm2s, channel,
-                          std::max(start, run_start_) - run_start_, end - run_start_, words});
+  void record(TimelineEvent event) {
+    if (timeline_ == nullptr || event.end <= event.start || event.end <= run_start_) return;
+    event.start = std::max(event.start, run_start_) - run_start_;
+    event.end -= run_start_;
+    timeline_->push_back(event);
   }
+  void record(const Channel& channel, TimelineEvent::Kind kind, u64 start, u32 words);
 
   // registers.cc
   Result<void> write_tile(arch::Tile tile, u32 offset, u32 value);
@@ -226,8 +253,10 @@ class Engine {
   void control_core(TileState& tile, u32 value);
 
   // locks.cc
-  bool try_acquire(LockState& lock, i32 amount);
-  void release(LockRef ref, i32 amount);
+  // `origin`: where to put the event that gave what was taken (with a timeline).
+  bool try_acquire(LockState& lock, i32 amount, const Actor& actor, u64* origin);
+  void release(LockRef ref, i32 amount, const Actor& actor, u64 origin);
+  void changed(LockState& lock, const Actor& actor, i32 amount);
   void wake(LockRef ref);
   std::optional<LockRef> core_lock(arch::Tile core, int id) const;
   std::optional<LockRef> dma_lock(const Channel& channel, int id) const;
@@ -241,9 +270,11 @@ class Engine {
   bool check_bd(Channel& channel, int number);
   bool place_bd(Channel& channel);
   void acquired(Channel& channel);
+  void end_wait(Channel& channel, u64* sum, TimelineEvent::Kind kind);
   void finish_bd(Channel& channel);
   void send_token(Channel& channel);
   u8* ddr_pointer(Channel& channel);
+  void watch_words(const Channel& channel, u64 words, bool write);
   const u8* read_words(Channel& channel, u64 words);
   void write_words(Channel& channel, const u8* from, u64 words);
   template <bool kWrite>
@@ -277,6 +308,7 @@ class Engine {
   void core_stop(CoreSlot& core);
   void resume_core(CoreSlot& core);
   void core_acquire(CoreSlot& core);
+  void lock_wait(CoreSlot& core, LockRef ref);
   void core_release(CoreSlot& core);
   void core_register(CoreSlot& core);
   void core_neighbour(CoreSlot& core);
@@ -304,6 +336,21 @@ class Engine {
   std::string explain_lock(LockRef ref, i32 amount) const;
   std::string deadlock_text() const;
 
+  // deadlock.cc: who waits for whom
+  using Party = u32;
+  Party party(const Channel& channel) const;
+  Party party(const CoreSlot& core) const;
+  std::string party_name(Party party) const;
+  std::string party_wait(Party party) const;
+  std::vector<Party> waits_for(Party party) const;
+  std::vector<Party> lock_givers(LockRef ref) const;
+  std::vector<Party> senders_to(arch::Tile tile, int channel) const;
+  const Channel* channel_of(Party party) const;
+  const CoreSlot* core_of(Party party) const;
+  bool find_circle(Party at, std::vector<Party>& path, std::vector<bool>& seen) const;
+  std::string last_change(LockRef ref) const;
+  std::string circle_text() const;
+
   std::array<TileState, arch::kTiles> tiles_;
   std::vector<CoreSlot> cores_;
   Switches switches_;
@@ -313,6 +360,7 @@ class Engine {
   EventQueue queue_;
   std::vector<CoreSlot*> runnable_;
   Controller controller_;
+  std::unique_ptr<Poison> poison_;  // null: not watched
   u64 now_ = 0;
   DdrShare ddr_share_;
   u32 ddr_epoch_ = 0;  // of the event for its next end
@@ -332,7 +380,9 @@ class Engine {
   // of the present run
   DdrMemory* ddr_ = nullptr;
   std::vector<TimelineEvent>* timeline_ = nullptr;
+  u64 event_number_ = 0;  // of events that feed others
   u64 run_start_ = 0;
+  bool survive_core_faults_ = false;
   std::unique_ptr<BurstPool> pool_;
   int pool_threads_ = 0;
   RunReport report_;

@@ -107,6 +107,25 @@ std::string Engine::explain_core(const CoreSlot& core) const {
   }
 }
 
+CoreState Engine::core_state(const CoreSlot& core) const {
+  using State = CoreSlot::State;
+  CoreState out;
+  out.enabled = core.state != State::kOff;
+  out.done = core.state == State::kDone;
+  if (core.state == State::kFaulted) out.fault = "pc " + hex(core.stop.pc) + ": " + core.stop.fault;
+  if (!out.enabled || out.done || core.state == State::kFaulted) return out;
+  if (core.state == State::kRunnable || core.state == State::kStopped) return out;
+  out.waits = explain_core(core);
+  if (core.state != State::kLockWait) return out;
+  if (const auto ref = core_lock(core.tile, core.stop.lock_id)) {
+    out.waits_for_lock = true;
+    out.lock_tile = ref->tile;
+    out.lock = ref->lock;
+    out.amount = core.stop.amount;
+  }
+  return out;
+}
+
 std::string Engine::explain_controller() const {
   if (!controller_.running) return {};
   std::string text = "controller at operation " + std::to_string(controller_.next) + " of " +
@@ -139,7 +158,8 @@ std::vector<std::string> Engine::explain() const {
 std::string Engine::deadlock_text() const {
   const std::vector<std::string> lines = explain();
   std::string first = controller_.waiting != nullptr ? explain_channel(*controller_.waiting) : std::string();
-  std::string text = lines.empty() ? "" : lines[0];
+  std::string text = circle_text();
+  if (!lines.empty()) text += (text.empty() ? "" : "; ") + lines[0];
   size_t shown = 1;
   if (!first.empty()) {
     text += "; " + first;

@@ -147,14 +147,19 @@ void Engine::begin_segment(Flow& flow, u64 words) {
   flow.header_segment = !flow.header_done;
   flow.words = static_cast<u32>(words);
   flow.started = now_;
-  if (flow.channel != nullptr) flow.channel->state = Channel::State::kMoving;
+  if (flow.channel != nullptr) {
+    flow.channel->state = Channel::State::kMoving;
+    end_wait(*flow.channel, &flow.channel->report.stream_cycles, TimelineEvent::Kind::kStreamWait);
+  }
   u64 ddr_bytes = flow.tile.kind() == TileKind::kShim ? words * 4 : 0;
   for (const Sink& sink : flow.route->sinks) {
     if (flow.header_segment && flow.packet && sink.drop_header) continue;
     TileState& tile = at(sink.tile);
     if (sink.kind == Sink::Kind::kCore) tile.core->in_reserved += flow.words;
     if (sink.kind != Sink::Kind::kChannel) continue;
-    tile.channels[0][sink.channel].state = Channel::State::kMoving;
+    Channel& channel = tile.channels[0][sink.channel];
+    channel.state = Channel::State::kMoving;
+    end_wait(channel, &channel.report.stream_cycles, TimelineEvent::Kind::kStreamWait);
     if (sink.tile.kind() == TileKind::kShim) ddr_bytes += words * 4;
   }
   // One word per cycle; through the shim also not faster than its share of DDR.
@@ -206,6 +211,7 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
   switch (sink.kind) {
     case Sink::Kind::kChannel: {
       Channel& channel = tile.channels[0][sink.channel];
+      if (poison_) watch_words(channel, flow.words, true);
       if (!postpone_copy(flow, channel, words)) {
         run_copies();
         write_words(channel, words, flow.words);
@@ -213,6 +219,7 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
       channel.left -= flow.words;
       channel.report.words += flow.words;
       channel.report.busy_cycles += now_ - flow.started;
+      channel.waiting_since = now_;
       channel.state = channel.left == 0 ? Channel::State::kFinishing : Channel::State::kReady;
       if (sink.tile.kind() == TileKind::kShim) report_.ddr_bytes_written += flow.words * 4ull;
       return;
@@ -256,6 +263,7 @@ const u8* Engine::take_words(Flow& flow, bool* tlast) {
     if (flow.tile.kind() == TileKind::kShim) report_.ddr_bytes_read += flow.words * 4ull;
   }
   source->report.busy_cycles += now_ - flow.started;
+  source->waiting_since = now_;
   source->state = source->left == 0 ? Channel::State::kFinishing : Channel::State::kReady;
   *tlast = source->left == 0 && !source->bd.suppress_tlast;
   return words;
@@ -265,8 +273,13 @@ void Engine::end_segment(Flow& flow) {
   flow.moving = false;
   ++report_.segments;
   const std::shared_ptr<const Route> route = flow.route;
-  const u8 number = flow.channel != nullptr ? flow.channel->number : u8{255};
-  record(TimelineEvent::Kind::kTransfer, flow.tile, number, flow.started, now_, flow.words);
+  record({.kind = TimelineEvent::Kind::kTransfer,
+          .tile = flow.tile,
+          .direction = arch::Direction::kMm2s,
+          .channel = flow.channel != nullptr ? flow.channel->number : u8{255},
+          .start = flow.started,
+          .end = now_,
+          .words = flow.words});
   bool tlast = false;
   const u8* words = take_words(flow, &tlast);
   const bool skip_droppers = flow.header_segment && flow.packet;

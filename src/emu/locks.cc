@@ -7,17 +7,39 @@ namespace tegula::emu {
 using arch::Tile;
 using arch::TileKind;
 
-bool Engine::try_acquire(LockState& lock, i32 amount) {
+bool Engine::try_acquire(LockState& lock, i32 amount, const Actor& actor, u64* origin) {
   if (amount < 0 ? lock.value < -amount : lock.value != amount) return false;
   // A negative amount takes that many. The equal form takes its value too; whether silicon changes the lock
   // there is open (array.md 5), no public program uses it.
-  lock.value += amount < 0 ? amount : -amount;
+  const i32 taken = amount < 0 ? -amount : amount;
+  if (timeline_ != nullptr) {
+    while (static_cast<i32>(lock.origins.size()) < lock.value) lock.origins.push_front(0);
+    for (i32 i = 0; i < taken; ++i) {
+      if (lock.origins.front() != 0 && origin != nullptr) *origin = lock.origins.front();
+      lock.origins.pop_front();
+    }
+  }
+  lock.value -= taken;
+  changed(lock, actor, -taken);
   return true;
 }
 
-void Engine::release(LockRef ref, i32 amount) {
+void Engine::changed(LockState& lock, const Actor& actor, i32 amount) {
+  lock.touched = true;
+  lock.last = actor;
+  lock.last_amount = amount;
+  lock.last_time = now_;
+  if (amount > 0 && actor.core != nullptr) lock.givers |= 1ull << actor.core->tile.index();
+}
+
+void Engine::release(LockRef ref, i32 amount, const Actor& actor, u64 origin) {
   LockState& state = lock(ref);
+  if (timeline_ != nullptr) {
+    while (static_cast<i32>(state.origins.size()) < state.value) state.origins.push_front(0);
+    for (i32 i = 0; i < amount && state.origins.size() < arch::kLockMax; ++i) state.origins.push_back(origin);
+  }
   state.value += amount;
+  changed(state, actor, amount);
   if (state.value > arch::kLockMax || state.value < 0) {
     const bool over = state.value > 0;
     state.value = over ? arch::kLockMax : 0;
@@ -35,15 +57,19 @@ void Engine::wake(LockRef ref) {
   LockState& state = lock(ref);
   for (size_t i = 0; i < state.waiters.size();) {
     const LockWaiter waiter = state.waiters[i];
-    if (!try_acquire(state, waiter.amount)) {
+    CoreSlot* core = waiter.channel == nullptr ? core_at(waiter.core) : nullptr;
+    u64* origin = core != nullptr ? &core->fed_by : &waiter.channel->fed_by;
+    if (!try_acquire(state, waiter.amount, {waiter.channel, core}, origin)) {
       ++i;
       continue;
     }
     state.waiters.erase(state.waiters.begin() + static_cast<std::ptrdiff_t>(i));
-    if (waiter.channel != nullptr) {
+    if (core == nullptr) {
+      end_wait(*waiter.channel, &waiter.channel->report.lock_cycles, TimelineEvent::Kind::kLockWait);
       acquired(*waiter.channel);
     } else {
-      resume_core(*core_at(waiter.core));
+      lock_wait(*core, ref);
+      resume_core(*core);
     }
   }
 }

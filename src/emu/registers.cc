@@ -77,6 +77,7 @@ Result<void> Engine::block_write(u32 address, std::span<const u32> words) {
     const u32 data_bytes = arch::traits(tile.tile.kind()).data_bytes;
     if (first.offset + bytes <= data_bytes) {
       std::memcpy(tile.data + first.offset, words.data(), bytes);
+      if (poison_) poison_->write(tile.data + first.offset, bytes);
       return {};
     }
   }
@@ -120,6 +121,7 @@ Result<void> Engine::write_tile(Tile t, u32 offset, u32 value) {
 bool Engine::write_memory(TileState& tile, u32 offset, u32 value) {
   if (offset < arch::traits(tile.tile.kind()).data_bytes) {
     store_le(tile.data + offset, value);
+    if (poison_) poison_->write(tile.data + offset, sizeof value);
     return true;
   }
   if (tile.core == nullptr || offset < arch::kCoreProgramOffset ||
@@ -159,7 +161,11 @@ bool Engine::write_dma(TileState& tile, u32 offset, u32 value) {
 bool Engine::write_locks(TileState& tile, u32 offset, u32 value) {
   const auto number = lock_register(tile.tile.kind(), offset);
   if (!number) return false;
-  tile.locks[*number].value = static_cast<i32>(value & arch::kLockMax);
+  LockState& state = tile.locks[*number];
+  const i32 old = state.value;
+  state.value = static_cast<i32>(value & arch::kLockMax);
+  state.origins.clear();
+  changed(state, {}, state.value - old);
   wake({tile.tile, static_cast<u8>(*number)});
   return true;
 }
@@ -254,10 +260,10 @@ u32 Engine::lock_request(TileState& tile, u32 offset) {
   const u32 raw = (offset >> 2) & 0x7F;
   const i32 amount = raw < 64 ? static_cast<i32>(raw) : static_cast<i32>(raw) - 128;
   if ((offset & 0x200) == 0) {
-    release(ref, amount);
+    release(ref, amount, {}, 0);
     return 1;
   }
-  const bool granted = try_acquire(lock(ref), amount);
+  const bool granted = try_acquire(lock(ref), amount, {}, nullptr);
   if (granted) wake(ref);
   return granted ? 1 : 0;
 }

@@ -48,9 +48,10 @@ struct Damage {
 };
 
 Result<std::unique_ptr<OpRunner>> emulated_array(const RunnerParts& p) {
-  TRY_ASSIGN(
-      std::unique_ptr<NpuRunner> runner,
-      NpuRunner::create(p.weights, p.cache, p.pool, {.node = device::NodeChoice::kEmulated, .parts = 2}));
+  TRY_ASSIGN(std::unique_ptr<NpuRunner> runner,
+             NpuRunner::create(
+                 p.weights, p.cache, p.pool,
+                 {.node = device::NodeChoice::kEmulated, .node_options = {.watch = true}, .parts = 2}));
   return std::unique_ptr<OpRunner>(std::move(runner));
 }
 

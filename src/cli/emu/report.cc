@@ -61,12 +61,24 @@ json run_json(const emu::RunResult& result) {
   }
   json cores = json::array(), channels = json::array();
   for (const emu::CoreReport& core : report.cores) {
+    json locks = json::array();
+    for (const emu::LockWaitReport& lock : core.locks) {
+      locks.push_back({{"tile", arch::tile_name(lock.tile)},
+                       {"lock", lock.lock},
+                       {"cycles", lock.cycles},
+                       {"waits", lock.waits}});
+    }
     cores.push_back({{"col", core.tile.col},
                      {"row", core.tile.row},
                      {"cycles", core.cycles},
                      {"bundles", core.bundles},
                      {"matrix_ops", core.matrix_ops},
-                     {"stall_cycles", core.stall_cycles}});
+                     {"stall_cycles", core.stall_cycles},
+                     {"lock_cycles", core.lock_cycles},
+                     {"stream_cycles", core.stream_cycles},
+                     {"cascade_cycles", core.cascade_cycles},
+                     {"estimated_conflict_cycles", core.estimated_conflict_cycles},
+                     {"locks", locks}});
   }
   for (const emu::ChannelReport& channel : report.channels) {
     channels.push_back({{"col", channel.tile.col},
@@ -75,6 +87,9 @@ json run_json(const emu::RunResult& result) {
                         {"channel", channel.channel},
                         {"words", channel.words},
                         {"busy_cycles", channel.busy_cycles},
+                        {"lock_cycles", channel.lock_cycles},
+                        {channel.direction == arch::Direction::kS2mm ? "starved_cycles" : "blocked_cycles",
+                         channel.stream_cycles},
                         {"bds", channel.bds},
                         {"tasks", channel.tasks}});
   }

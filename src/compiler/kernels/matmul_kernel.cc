@@ -411,8 +411,8 @@ void MatmulKernel::split_sums() {
   finish_unit();
 }
 
-// A core without a chunk column in this tile lets all pass. It still sends a unit, because the mem tile takes
-// one of each core in turn.
+// A core without a chunk column in this tile lets all pass. It still sends a unit (of zeros), because the mem
+// tile takes one of each core in turn.
 void MatmulKernel::split_idle() {
   const Label chunks = b_.label("idle_chunks");
   b_.bind(chunks);
@@ -425,6 +425,8 @@ void MatmulKernel::split_idle() {
   b_.jump_if_nonzero(k_, chunks);
   acquire(kLockCEmpty, -1);
   copy(c_, c_tile_);
+  clear_sums();
+  store_sums();
   release(kLockCFull, 1);
 }
 

@@ -198,6 +198,10 @@ void Core::set_neighbour(u32 window, u8* memory) {
   if (window >= 4 && window < kOwnWindow) machine_->neighbour[window] = memory;
 }
 
+void Core::set_written(u32 window, u8* written64k) {
+  if (window >= 4 && window <= kOwnWindow) machine_->written[window] = written64k;
+}
+
 void Core::set_program(const u8* program16k) {
   machine_->program = program16k;
   machine_->drop_program();
@@ -209,6 +213,7 @@ void Core::set_core_id(u32 id) {
 
 void Core::set_options(const CoreOptions& options) {
   machine_->options = options;
+  machine_->hazards.clear();
   machine_->drop_program();
 }
 

@@ -1,5 +1,5 @@
-// Optional diagnosis: operands read while a write to them is in flight, and registers read before anything
-// wrote them.
+// Optional diagnosis: operands read while a write to them is in flight, and registers and memory read before
+// anything wrote them.
 #include <algorithm>
 
 #include "emu/core/machine.h"
@@ -19,6 +19,9 @@ constexpr size_t kMaxHazards = 4096;
 
 std::string Hazard::text() const {
   const std::string name(isa::reg_info(reg).name);
+  if (kind == Kind::kUnwrittenMemory) {
+    return hex_text(consumer_pc) + " reads memory at " + hex_text(address) + ", which nothing has written";
+  }
   if (kind == Kind::kUninitialised) {
     return hex_text(consumer_pc) + " reads " + name + ", which nothing has written";
   }
@@ -39,6 +42,10 @@ void Machine::note_hazard(const Hazard& hazard) {
 
 void Machine::diagnose(const Decoded& d) {
   if (defined_.empty()) defined_.assign(kRegisterBytes, false);
+  // The first fill of a load FIFO moves lines on that nobody has loaded and nobody will pop: its position
+  // says so.
+  bool fills = false;
+  for (int k = 0; k < d.address_count; ++k) fills |= d.address[k].update == Update::kFill;
   std::erase_if(in_flight_, [&](const InFlight& f) { return f.issue + f.access.cycle <= pipe; });
   for (const Access& read : d.detail->reads) {
     for (const InFlight& f : in_flight_) {
@@ -46,21 +53,54 @@ void Machine::diagnose(const Decoded& d) {
       const int needed = isa::min_distance({f.access.cycle, f.access.bypass}, {read.cycle, read.bypass});
       const int distance = static_cast<int>(pipe - f.issue);
       if (distance >= needed) continue;
-      note_hazard({Hazard::Kind::kEarlyRead, f.pc, d.pc, read.reg, needed - distance, 1});
+      note_hazard({.kind = Hazard::Kind::kEarlyRead,
+                   .producer_pc = f.pc,
+                   .consumer_pc = d.pc,
+                   .reg = read.reg,
+                   .missing_cycles = needed - distance,
+                   .count = 1});
     }
-    if (options.uninitialised && read.offset < kBankSpecial) {
+    const bool checked =
+        read.offset < kBankSpecial || (read.offset >= kBankX && !(fills && read.offset >= kBankFifo));
+    if (options.uninitialised && checked) {
       bool defined = true;
       for (u32 i = read.offset; i < u32{read.offset} + read.bytes; ++i) defined &= defined_[i];
-      if (!defined) note_hazard({Hazard::Kind::kUninitialised, 0, d.pc, read.reg, 0, 1});
-    } else if (options.uninitialised && read.offset >= kBankX) {
-      bool defined = true;
-      for (u32 i = read.offset; i < u32{read.offset} + read.bytes; ++i) defined &= defined_[i];
-      if (!defined) note_hazard({Hazard::Kind::kUninitialised, 0, d.pc, read.reg, 0, 1});
+      if (!defined) {
+        note_hazard({.kind = Hazard::Kind::kUninitialised, .consumer_pc = d.pc, .reg = read.reg, .count = 1});
+      }
     }
   }
+  if (options.uninitialised) diagnose_memory(d);
   for (const Access& write : d.detail->writes) {
     for (u32 i = write.offset; i < u32{write.offset} + write.bytes; ++i) defined_[i] = true;
     if (write.cycle > 1) in_flight_.push_back({write, pipe, d.pc});
+  }
+}
+
+// Loads first: a store of the same bundle comes later. Addresses are formed, pointers not yet updated.
+void Machine::diagnose_memory(const Decoded& d) {
+  for (const bool writes : {false, true}) {
+    for (int k = 0; k < d.address_count; ++k) {
+      const AddressOp& a = d.address[k];
+      if (a.size == 0 || a.write != writes) continue;
+      for (u32 window = 4; window <= kOwnWindow; ++window) {
+        const u8* memory = window == kOwnWindow ? own : neighbour[window];
+        if (written[window] == nullptr || memory_of[k] < memory || memory_of[k] >= memory + kCoreDataBytes) {
+          continue;
+        }
+        u8* marks = written[window] + (memory_of[k] - memory);
+        if (writes) {
+          std::fill_n(marks, a.size, u8{1});
+          continue;
+        }
+        const u8* unwritten = std::find(marks, marks + a.size, u8{0});
+        if (unwritten == marks + a.size) continue;
+        note_hazard({.kind = Hazard::Kind::kUnwrittenMemory,
+                     .consumer_pc = d.pc,
+                     .address = window << 16 | static_cast<u32>(unwritten - written[window]),
+                     .count = 1});
+      }
+    }
   }
 }
 
