@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/inspect/diff.h"
 #include "cli/worked_examples.h"
+#include "temporary.h"
 
 namespace tegula::cli {
 namespace {
@@ -30,7 +31,7 @@ Outcome run(std::vector<std::string> words) {
 }
 
 std::string write_temporary(const std::string& name, const Bytes& bytes) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = temporary(name);
   EXPECT_TRUE(write_file(path, bytes).ok());
   return path;
 }
@@ -79,7 +80,7 @@ TEST(InspectCommand, WrongTileIsWrongUsage) {
 }
 
 TEST(InspectCommand, PageAndSummary) {
-  const std::string page = testing::TempDir() + "inspect_page.html",
+  const std::string page = temporary("inspect_page.html"),
                     path = write_temporary("inspect_file", sample());
   EXPECT_EQ(run({"inspect", path, "--html", page}).code, 0);
   const Result<Bytes> written = read_file(page);
@@ -110,7 +111,7 @@ TEST(DiffCommand, ExitsAsDiffDoes) {
   const Outcome unreadable = run({"diff", a, noise});
   EXPECT_EQ(unreadable.code, 2);
   EXPECT_NE(unreadable.err.find("not recognised"), std::string::npos);
-  EXPECT_EQ(run({"diff", a, testing::TempDir() + "nothing-there"}).code, 2);
+  EXPECT_EQ(run({"diff", a, temporary("nothing-there")}).code, 2);
 }
 
 }  // namespace

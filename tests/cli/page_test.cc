@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "cli/inspect/inspect.h"
 #include "cli/worked_examples.h"
+#include "temporary.h"
 
 namespace tegula::cli {
 namespace {
@@ -39,7 +40,7 @@ struct Browser {
 
 // Chromium with a profile of its own; the network is off by a proxy that does not exist.
 Browser chromium(const std::string& arguments) {
-  const std::string profile = testing::TempDir() + "tegula_page_profile";
+  const std::string profile = temporary("tegula_page_profile");
   const std::string command =
       "chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --proxy-server=127.0.0.1:9 "
       "--user-data-dir=" +
@@ -56,7 +57,7 @@ Browser chromium(const std::string& arguments) {
 }
 
 std::string write_page(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = temporary(name);
   EXPECT_TRUE(write_file(path, {reinterpret_cast<const u8*>(text.data()), text.size()}).ok());
   return path;
 }
@@ -102,7 +103,7 @@ TEST(Page, AClickPicksAStreamAndATile) {
 
 // Kept for people to look at; nothing compares it.
 TEST(Page, Screenshot) {
-  const std::string picture = testing::TempDir() + "tegula_page.png";
+  const std::string picture = temporary("tegula_page.png");
   std::filesystem::remove(picture);
   const Browser shot = chromium("--window-size=1366,1800 --screenshot=" + picture + " file://" +
                                 write_page("tegula_page_shot.html", page()));

@@ -1,5 +1,6 @@
 // The doctor against made-up system directories.
 #include "device/doctor.h"
+#include "temporary.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace fs = std::filesystem;
 class DoctorTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    root_ = temporary(::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(root_);
     paths_ = {(root_ / "dev").string(), (root_ / "sys").string(), (root_ / "cpuinfo").string()};
     put("cpuinfo", "processor : 0\nflags : fpu sse2\n");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "temporary.h"
 
 namespace tegula::cli {
 namespace {
@@ -26,7 +27,7 @@ Outcome run(std::vector<std::string> words) {
   words.insert(words.begin(), "tegula");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  const std::string path = testing::TempDir() + "stderr.txt";
+  const std::string path = temporary("stderr.txt");
   std::fflush(stderr);
   const int saved = ::dup(STDERR_FILENO);
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -52,7 +53,7 @@ void expect_refusal(const Outcome& outcome, const std::string& text) {
 }
 
 std::string write_temporary(const std::string& name, const std::string& bytes) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = temporary(name);
   std::ofstream(path, std::ios::binary) << bytes;
   return path;
 }
@@ -70,7 +71,7 @@ TEST(Cli, NoSuchCatalogName) {
 }
 // A pip that fails; whatever it says stands above the one line.
 TEST(Cli, PullWithoutItsIndex) {
-  const std::string folder = testing::TempDir() + "failing_pip";
+  const std::string folder = temporary("failing_pip");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder + "/bin");
   std::ofstream(folder + "/bin/python3") << "#!/bin/sh\nexit 1\n";
@@ -116,7 +117,7 @@ TEST(Cli, ForeignArchitecture) {
   expect_refusal(run({"run", write_temporary("foreign.gguf", bytes), "-p", "x"}), "lamma");
 }
 TEST(Cli, MissingTokenizer) {
-  const std::string folder = testing::TempDir() + "no_tokenizer";
+  const std::string folder = temporary("no_tokenizer");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   for (const char* name : {"config.json", "model.safetensors"}) {
@@ -140,7 +141,7 @@ TEST(Cli, PromptLongerThanTheContext) {
       "context");
 }
 TEST(Cli, UnreadableFile) {
-  expect_refusal(run({"inspect", testing::TempDir()}), "not a regular file");
+  expect_refusal(run({"inspect", temporary("")}), "not a regular file");
 }
 TEST(Cli, UnknownContent) {
   expect_refusal(run({"inspect", write_temporary("noise.bin", "nothing that anybody knows")}),
