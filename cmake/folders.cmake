@@ -16,7 +16,7 @@ function(tegula_read_layers table)
 endfunction()
 
 # Folders whose code takes most of the time of the tests; they are optimised even under the sanitizers.
-set(TEGULA_HOT_FOLDERS num isa emu ref compiler)
+set(TEGULA_HOT_FOLDERS num isa arch format emu ref compiler cli)
 
 # Headers that a target parses once. Targets of the same `group` have the same flags and share the result.
 function(tegula_precompile target group)
