@@ -12,7 +12,8 @@ namespace tegula {
 // Path of `name` in a folder of this process's own, which goes when the process ends.
 inline std::string temporary(const std::string& name) {
   struct Folder {
-    std::filesystem::path path = std::filesystem::path(testing::TempDir()) / ("tegula-test-" + std::to_string(::getpid()));
+    std::filesystem::path path =
+        std::filesystem::path(testing::TempDir()) / ("tegula-test-" + std::to_string(::getpid()));
     Folder() { std::filesystem::create_directories(path); }
     ~Folder() {
       std::error_code ignored;

@@ -30,7 +30,7 @@ struct BdDimension {
 struct Bd {
   u64 address = 0;  // bytes, multiple of 4. core: in the tile; mem: in the window of three tiles
                     // (kMemWindowOwn + x); shim: 48-bit device address
-  u32 length = 0;                     // words of one run
+  u32 length = 0;   // words of one run
   std::array<BdDimension, 4> dims{};  // D3 on mem only
   u32 iteration_step = 1;             // words, added for each load of the BD
   u32 iteration_wrap = 1;             // loads until the iteration starts again, 1 = no iteration, up to 64

@@ -1,4 +1,5 @@
-// Bounds-checked little-endian reading and writing of byte spans. Every format of this project is little endian.
+// Bounds-checked little-endian reading and writing of byte spans. Every format of this project is little
+// endian.
 #pragma once
 
 #include <cstring>
@@ -68,7 +69,8 @@ class ByteReader {
   Error overrun(const char* verb, u64 count) const {
     return fail(Code::kCorrupt, what_ + ": " + verb + " " + std::to_string(count) + " bytes at offset " +
                                     std::to_string(at_) + " reaches past the end (" +
-                                    std::to_string(data_.size()) + " bytes); the file is truncated or damaged");
+                                    std::to_string(data_.size()) +
+                                    " bytes); the file is truncated or damaged");
   }
 
   ByteSpan data_;

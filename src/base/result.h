@@ -1,5 +1,5 @@
-// Result<T>: a value or an Error with a closed code and one line of text. Library folders return it; they never
-// print, exit, abort or throw for bad input.
+// Result<T>: a value or an Error with a closed code and one line of text. Library folders return it; they
+// never print, exit, abort or throw for bad input.
 #pragma once
 
 #include <optional>
@@ -29,12 +29,14 @@ struct Error {
 };
 
 // Usage: return fail(Code::kCorrupt, "x.gguf: magic is 0x1234, expected GGUF");
-[[nodiscard]] inline Error fail(Code code, std::string message) { return Error{code, std::move(message)}; }
+[[nodiscard]] inline Error fail(Code code, std::string message) {
+  return Error{code, std::move(message)};
+}
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }
@@ -72,14 +74,14 @@ class [[nodiscard]] Result<void> {
 #define TEGULA_CONCAT(a, b) TEGULA_CONCAT_(a, b)
 
 // TRY(expr): returns the error of expr from the enclosing function.
-#define TRY(expr)                                              \
-  do {                                                         \
-    auto try_result_ = (expr);                                 \
+#define TRY(expr)                                                 \
+  do {                                                            \
+    auto try_result_ = (expr);                                    \
     if (!try_result_.ok()) return std::move(try_result_).error(); \
   } while (0)
 
 // TRY_ASSIGN(auto x, expr): binds the value of expr or returns its error.
-#define TRY_ASSIGN(decl, expr)                                                                          \
-  auto TEGULA_CONCAT(try_value_, __LINE__) = (expr);                                                    \
-  if (!TEGULA_CONCAT(try_value_, __LINE__).ok()) return TEGULA_CONCAT(try_value_, __LINE__).error();    \
+#define TRY_ASSIGN(decl, expr)                                                                       \
+  auto TEGULA_CONCAT(try_value_, __LINE__) = (expr);                                                 \
+  if (!TEGULA_CONCAT(try_value_, __LINE__).ok()) return TEGULA_CONCAT(try_value_, __LINE__).error(); \
   decl = std::move(TEGULA_CONCAT(try_value_, __LINE__)).value()

@@ -1,6 +1,7 @@
 #include "cli/artifact.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <map>
 
@@ -69,6 +70,30 @@ std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& 
     if (!known) groups.push_back({std::move(program.code), {program.tile}});
   }
   return groups;
+}
+
+Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramChoice& choice) {
+  if (choice.raw)
+    return std::vector<TileProgram>{{arch::Tile{0, arch::kFirstCoreRow}, Bytes(bytes.begin(), bytes.end())}};
+  TRY_ASSIGN(const std::vector<format::CdoCommand> commands, array_commands(bytes));
+  std::vector<TileProgram> all = core_programs(commands);
+  if (choice.tile.empty()) {
+    if (choice.every_core) return all;
+    std::vector<TileProgram> distinct;
+    for (ProgramGroup& group : group_programs(commands))
+      distinct.push_back({group.tiles[0], std::move(group.code)});
+    return distinct;
+  }
+  int col = -1, row = -1;
+  char end = 0;
+  if (std::sscanf(choice.tile.c_str(), "%d,%d%c", &col, &row, &end) != 2 || !arch::in_grid(col, row)) {
+    return fail(Code::kInvalidArgument, "--tile " + choice.tile + ": expected column,row as in 0,2");
+  }
+  for (TileProgram& program : all) {
+    if (program.tile.col == col && program.tile.row == row)
+      return std::vector<TileProgram>{std::move(program)};
+  }
+  return fail(Code::kNotFound, "no program for tile " + choice.tile);
 }
 
 }  // namespace tegula::cli

@@ -2,6 +2,7 @@
 // inside it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "arch/grid.h"
@@ -28,5 +29,14 @@ struct ProgramGroup {
   std::vector<arch::Tile> tiles;
 };
 std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& commands);
+
+// Which programs of a file a command is about.
+struct ProgramChoice {
+  std::string tile;         // "C,R"; empty: all
+  bool raw = false;         // the bytes are a bare core program
+  bool every_core = false;  // without a tile: also cores with equal programs, else the first of each group
+};
+// Errors: those of array_commands; kInvalidArgument or kNotFound for the tile.
+Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramChoice& choice);
 
 }  // namespace tegula::cli

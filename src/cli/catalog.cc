@@ -49,7 +49,9 @@ std::string known_names() {
 
 }  // namespace
 
-std::span<const CatalogEntry> catalog() { return kCatalog; }
+std::span<const CatalogEntry> catalog() {
+  return kCatalog;
+}
 
 const CatalogEntry* find_entry(std::string_view name) {
   for (const CatalogEntry& entry : kCatalog) {
@@ -72,10 +74,12 @@ Result<std::string> resolve_model(const std::string& name_or_path) {
   if (const CatalogEntry* entry = find_entry(name_or_path)) {
     const std::string path = model_directory() + "/" + std::string(entry->path);
     if (std::filesystem::exists(path, ignored)) return path;
-    return fail(Code::kNotFound, "model " + name_or_path + " is not here (" + path + "); run: tegula pull " + name_or_path);
+    return fail(Code::kNotFound,
+                "model " + name_or_path + " is not here (" + path + "); run: tegula pull " + name_or_path);
   }
   if (std::filesystem::exists(name_or_path, ignored)) return name_or_path;
-  return fail(Code::kNotFound, "no such model: " + name_or_path + " is neither a file or folder nor one of: " + known_names());
+  return fail(Code::kNotFound,
+              "no such model: " + name_or_path + " is neither a file or folder nor one of: " + known_names());
 }
 
 }  // namespace tegula::cli

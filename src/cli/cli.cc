@@ -16,10 +16,13 @@ void add_model_options(CLI::App* app, ModelOptions& options) {
   app->add_option("--device", options.device, "auto: a usable NPU, else the emulated one")
       ->transform(CLI::CheckedTransformer(kDevices, CLI::ignore_case).description("{auto,npu,emu,cpu}"))
       ->default_str("auto");
-  app->add_option("--precision", options.precision, "fast: one bfp16 product; high: operands split in two, three products")
+  app->add_option("--precision", options.precision,
+                  "fast: one bfp16 product; high: operands split in two, three products")
       ->check(CLI::IsMember({"fast", "high"}))
       ->capture_default_str();
-  app->add_option("--threads", options.threads, "host threads, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
+  app->add_option("--threads", options.threads, "host threads, 0 = all")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
   app->add_flag("--check", options.check, "compare every op on the device with the cpu executor");
   app->add_flag("--json", options.json, "print one JSON object instead of text");
 }
@@ -28,42 +31,88 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "answer a prompt");
   add_model_options(run, options);
   run->add_option_function<std::string>(
-      "-p,--prompt", [&options](const std::string& text) { options.prompt = text, options.has_prompt = true; },
+      "-p,--prompt",
+      [&options](const std::string& text) { options.prompt = text, options.has_prompt = true; },
       "the prompt; without it standard input is read");
   run->add_option("--system", options.system, "system message");
   run->add_flag("--raw", options.raw, "feed the prompt as it is, without the chat template");
-  run->add_option("-n,--tokens", options.tokens, "tokens to generate at most")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  run->add_option("--ctx", options.context, "context length, 0 = the model's")->check(CLI::Range(0, 1 << 24))->capture_default_str();
+  run->add_option("-n,--tokens", options.tokens, "tokens to generate at most")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  run->add_option("--ctx", options.context, "context length, 0 = the model's")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
   auto* greedy = run->add_flag("--greedy", options.greedy, "always take the most likely token");
-  run->add_option("--temp", options.temperature, "temperature")->check(CLI::Range(0.0, 100.0))->excludes(greedy)->capture_default_str();
-  run->add_option("--top-k", options.top_k, "keep the k most likely tokens, 0 = all")->check(CLI::Range(0, 1 << 20))->excludes(greedy)->capture_default_str();
-  run->add_option("--top-p", options.top_p, "keep the most likely tokens up to this mass")->check(CLI::Range(0.0, 1.0))->excludes(greedy)->capture_default_str();
+  run->add_option("--temp", options.temperature, "temperature")
+      ->check(CLI::Range(0.0, 100.0))
+      ->excludes(greedy)
+      ->capture_default_str();
+  run->add_option("--top-k", options.top_k, "keep the k most likely tokens, 0 = all")
+      ->check(CLI::Range(0, 1 << 20))
+      ->excludes(greedy)
+      ->capture_default_str();
+  run->add_option("--top-p", options.top_p, "keep the most likely tokens up to this mass")
+      ->check(CLI::Range(0.0, 1.0))
+      ->excludes(greedy)
+      ->capture_default_str();
   run->add_option("--seed", options.seed, "seed of the sampler")->excludes(greedy)->capture_default_str();
   return run;
 }
 
+CLI::App* add_compile(CLI::App& app, CompileCommand& command) {
+  CLI::App* compile =
+      app.add_subcommand("compile", "write the program of a model: xclbin, streams, weights, manifest");
+  compile->add_option("model", command.model, "catalog name or path")->required();
+  compile->add_option("-o,--out", command.out, "folder to write")->required();
+  compile->add_option("--precision", command.precision, "fast | high")
+      ->check(CLI::IsMember({"fast", "high"}))
+      ->capture_default_str();
+  return compile;
+}
+
+CLI::App* add_lint(CLI::App& app, LintCommand& command) {
+  CLI::App* lint = app.add_subcommand(
+      "lint", "check core programs for what silicon punishes; exits with 1 when a rule is broken");
+  lint->add_option("file", command.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
+  lint->add_option("--tile", command.tile, "only the core at column,row");
+  lint->add_flag("--raw", command.raw, "the file is a bare core program");
+  lint->add_flag("--allow-old-values", command.allow_old_values,
+                 "the program reads old values of registers on purpose while new ones are in flight");
+  lint->add_flag("--json", command.json, "print JSON");
+  return lint;
+}
+
 CLI::App* add_inspect(CLI::App& app, InspectCommand& command) {
-  CLI::App* inspect = app.add_subcommand(
-      "inspect", "say what is in a file: xclbin, AIE partition, PDI, CDO, stream, ELF, GGUF, safetensors, tokenizer.json");
+  CLI::App* inspect = app.add_subcommand("inspect",
+                                         "say what is in a file: xclbin, AIE partition, PDI, CDO, stream, "
+                                         "ELF, GGUF, safetensors, tokenizer.json");
   inspect->add_option("files", command.files, "files, recognised by content")->required();
-  inspect->add_option("--depth", command.depth, "0: a line; 1: counts; 2: chains, routes, phases; 3: every tile, hop and op")
+  inspect
+      ->add_option("--depth", command.depth,
+                   "0: a line; 1: counts; 2: chains, routes, phases; 3: every tile, hop and op")
       ->check(CLI::Range(0, 3))
       ->capture_default_str();
   inspect->add_option("--tile", command.tile, "only the tile at column,row, whole");
-  inspect->add_option("--html", command.html, "write one page with the array, its routes, memories and the stream");
+  inspect->add_option("--html", command.html,
+                      "write one page with the array, its routes, memories and the stream");
   inspect->add_flag("--summary", command.summary, "print the totals of all files instead");
   inspect->add_flag("--json", command.json, "print JSON");
   return inspect;
 }
 
 CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
-  CLI::App* bench = app.add_subcommand("bench", "matrix products on the array: bound, modelled time, emulator speed");
+  CLI::App* bench =
+      app.add_subcommand("bench", "matrix products on the array: bound, modelled time, emulator speed");
   bench->add_option("shapes", command.shapes, "MxKxN...; none: the standard set");
   bench->add_option("--number", command.number, "number format")
       ->check(CLI::IsMember({"all", "int8", "bfp16", "high"}))
       ->capture_default_str();
-  bench->add_option("--repeat", command.repeat, "products back to back in one submission")->check(CLI::Range(1, 64))->capture_default_str();
-  bench->add_option("--threads", command.threads, "host threads of the emulator, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
+  bench->add_option("--repeat", command.repeat, "products back to back in one submission")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  bench->add_option("--threads", command.threads, "host threads of the emulator, 0 = all")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
   bench->add_flag("--json", command.json, "print JSON");
   return bench;
 }
@@ -81,15 +130,25 @@ CLI::App* add_disasm(CLI::App& app, DisasmCommand& command) {
 CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
   CLI::App* emu = app.add_subcommand("emu", "run a configuration and its streams on the emulated array");
   emu->add_option("file", command.file, "xclbin, PDI or CDO")->required();
-  emu->add_option("--stream", command.streams, "instruction stream: raw bytes, or hexadecimal words one a line")->required();
+  emu->add_option("--stream", command.streams,
+                  "instruction stream: raw bytes, or hexadecimal words one a line")
+      ->required();
   emu->add_option("--arg", command.args, "N=FILE: the bytes of argument N");
   emu->add_option("--out", command.outs, "N=FILE:BYTES: write argument N to FILE afterwards");
-  emu->add_option("--gemm", command.gemm, "M,K,N or auto: random int8 matrices as arguments 0 and 1, and the exact product expected in 2");
-  emu->add_option("--repeat", command.repeat, "with --gemm: runs without a new configuration")->check(CLI::Range(1, 1000))->capture_default_str();
+  emu->add_option(
+      "--gemm", command.gemm,
+      "M,K,N or auto: random int8 matrices as arguments 0 and 1, and the exact product expected in 2");
+  emu->add_option("--repeat", command.repeat, "with --gemm: runs without a new configuration")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   emu->add_option("--seed", command.seed, "with --gemm: of the random numbers")->capture_default_str();
-  emu->add_option("--threads", command.threads, "host threads, 0 = all")->check(CLI::Range(0, 256))->capture_default_str();
-  emu->add_option("--max-cycles", command.max_cycles, "end a run after so many cycles, 0 = after 2 s of the array");
-  emu->add_option("--trace", command.trace, "write the last run for Perfetto: a track per core, channel and the controller");
+  emu->add_option("--threads", command.threads, "host threads, 0 = all")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  emu->add_option("--max-cycles", command.max_cycles,
+                  "end a run after so many cycles, 0 = after 2 s of the array");
+  emu->add_option("--trace", command.trace,
+                  "write the last run for Perfetto: a track per core, channel and the controller");
   emu->add_option("--html", command.html, "write the last run as a page: heatmap and timeline");
   emu->add_flag("--json", command.json, "print JSON");
   return emu;
@@ -125,19 +184,19 @@ int run_cli(int argc, char** argv) {
   CLI::App* list_app = app.add_subcommand("list", "show the catalog and what is here");
   list_app->add_flag("--json", list_json, "print JSON");
   CompileCommand compile;
-  CLI::App* compile_app = app.add_subcommand("compile", "write the program of a model: xclbin, streams, weights, manifest");
-  compile_app->add_option("model", compile.model, "catalog name or path")->required();
-  compile_app->add_option("-o,--out", compile.out, "folder to write")->required();
-  compile_app->add_option("--precision", compile.precision, "fast | high")->check(CLI::IsMember({"fast", "high"}))->capture_default_str();
+  const CLI::App* compile_app = add_compile(app, compile);
   InspectCommand inspect;
   CLI::App* inspect_app = add_inspect(app, inspect);
   DiffCommand diff;
-  CLI::App* diff_app = app.add_subcommand("diff", "what differs between two files, in their own terms; exits with 1 if anything does");
+  CLI::App* diff_app = app.add_subcommand(
+      "diff", "what differs between two files, in their own terms; exits with 1 if anything does");
   diff_app->add_option("a", diff.a, "file")->required();
   diff_app->add_option("b", diff.b, "file")->required();
   diff_app->add_flag("--json", diff.json, "print JSON");
   DisasmCommand disasm;
   const CLI::App* disasm_app = add_disasm(app, disasm);
+  LintCommand lint;
+  const CLI::App* lint_app = add_lint(app, lint);
   EmuCommand emu;
   const CLI::App* emu_app = add_emu(app, emu);
   BenchCommand bench;
@@ -160,6 +219,7 @@ int run_cli(int argc, char** argv) {
   if (*inspect_app) return cmd_inspect(inspect);
   if (*diff_app) return cmd_diff(diff);
   if (*disasm_app) return cmd_disasm(disasm);
+  if (*lint_app) return cmd_lint(lint);
   if (*emu_app) return cmd_emu(emu);
   if (*bench_app) return cmd_bench(bench);
   return cmd_doctor(doctor_json);

@@ -1,5 +1,6 @@
-// tegula bench: matrix products on the array. For each shape: what bounds it, the modelled time in a steady state and alone,
-// and how fast the emulator runs it. Modelled times come from the emulator's cost model; wall times are measured.
+// tegula bench: matrix products on the array. For each shape: what bounds it, the modelled time in a steady
+// state and alone, and how fast the emulator runs it. Modelled times come from the emulator's cost model;
+// wall times are measured.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,7 @@ using nlohmann::json;
 
 using emu::cost::kClockHz;
 using emu::cost::kDdrBytesPerSecond;
-constexpr double kCoreMacs = 512;            // of the multiplier per cycle
+constexpr double kCoreMacs = 512;  // of the multiplier per cycle
 constexpr int kCores = 32;
 
 struct Case {
@@ -36,19 +37,21 @@ struct Case {
 };
 
 // 512^3, 2048^3, and the shapes of SmolLM2 (decode and a 64-token prompt) and MiniLM (32 tokens).
-const Case kStandard[] = {{512, {512, 512}},  {2048, {2048, 2048}}, {1, {576, 960}},  {1, {576, 576}},  {1, {576, 3072}},
-                          {1, {1536, 576}},   {1, {576, 49152}},    {64, {576, 960}}, {64, {576, 576}}, {64, {576, 3072}},
-                          {64, {1536, 576}},  {32, {384, 1152}},    {32, {384, 384}}, {32, {384, 1536}}, {32, {1536, 384}}};
+const Case kStandard[] = {{512, {512, 512}}, {2048, {2048, 2048}}, {1, {576, 960}},   {1, {576, 576}},
+                          {1, {576, 3072}},  {1, {1536, 576}},     {1, {576, 49152}}, {64, {576, 960}},
+                          {64, {576, 576}},  {64, {576, 3072}},    {64, {1536, 576}}, {32, {384, 1152}},
+                          {32, {384, 384}},  {32, {384, 1536}},    {32, {1536, 384}}};
 
 struct Format {
   const char* name;
   Number number;
   int parts;
 };
-const Format kFormats[] = {{"int8", Number::kInt8, 1}, {"bfp16", Number::kBfp16, 1}, {"high", Number::kBfp16, 2}};
+const Format kFormats[] = {
+    {"int8", Number::kInt8, 1}, {"bfp16", Number::kBfp16, 1}, {"high", Number::kBfp16, 2}};
 
 struct Measured {
-  double cycles = 0;  // modelled, of the array, without submission
+  double cycles = 0;   // modelled, of the array, without submission
   double seconds = 0;  // wall
   u64 matrix_ops = 0, bundles = 0, controller_ops = 0, ddr_bytes = 0;
 };
@@ -111,17 +114,19 @@ class ProductBench {
     out.matrix_ops = after.matrix_ops - before.matrix_ops;
     out.bundles = after.bundles - before.bundles;
     out.controller_ops = after.controller_ops - before.controller_ops;
-    out.ddr_bytes = after.ddr_bytes_read + after.ddr_bytes_written - before.ddr_bytes_read - before.ddr_bytes_written;
+    out.ddr_bytes =
+        after.ddr_bytes_read + after.ddr_bytes_written - before.ddr_bytes_read - before.ddr_bytes_written;
     return out;
   }
 
  private:
-  // One product is one or more passes of rows. Where activations stay in the cores and one pass does, `repeat` products share
-  // their transfers; else the products follow each other in the stream.
+  // One product is one or more passes of rows. Where activations stay in the cores and one pass does,
+  // `repeat` products share their transfers; else the products follow each other in the stream.
   std::vector<MatmulRun> passes(const MatmulLayout& layout, i64 m, i64 repeat) const {
     std::vector<MatmulRun> product;
     for (i64 first = 0; first < m; first += config_.max_rows()) {
-      product.push_back({.layout = layout, .pass = MatmulPass(config_, layout, std::min<i64>(config_.max_rows(), m - first))});
+      product.push_back({.layout = layout,
+                         .pass = MatmulPass(config_, layout, std::min<i64>(config_.max_rows(), m - first))});
     }
     if (product.size() == 1 && (product[0].pass.resident || layout.tiles == 1)) {
       product[0].repeat = repeat;
@@ -132,8 +137,8 @@ class ProductBench {
     return all;
   }
 
-  void fill(const MatmulLayout& layout, i64 m, const std::vector<MatmulRun>& runs, const device::Buffer& weights,
-            const device::Buffer& activations) const {
+  void fill(const MatmulLayout& layout, i64 m, const std::vector<MatmulRun>& runs,
+            const device::Buffer& weights, const device::Buffer& activations) const {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     const i64 rows = std::min<i64>(m, config_.max_rows());
@@ -147,22 +152,28 @@ class ProductBench {
     const bool int8 = config_.number == Number::kInt8;
     for (i64 n = 0; n < layout.shape.n; n += 64) {
       const i64 count = std::min<i64>(64, layout.shape.n - n);
-      if (int8) compiler::pack_weights_int8(config_, layout, n, count, wi.data(), weights.data);
-      else compiler::pack_weights(config_, layout, n, count, w.data(), weights.data);
+      if (int8)
+        compiler::pack_weights_int8(config_, layout, n, count, wi.data(), weights.data);
+      else
+        compiler::pack_weights(config_, layout, n, count, w.data(), weights.data);
     }
     // Further products repeat the first one's bytes; a column's share of all products is contiguous.
     for (i64 r = runs[0].repeat - 1; r >= 0; --r) {
       for (int col = compiler::kColumns - 1; col >= 0; --col) {
-        std::memmove(weights.data + (col * runs[0].repeat + r) * layout.column_bytes, weights.data + col * layout.column_bytes,
-                     static_cast<size_t>(layout.column_bytes));
+        std::memmove(weights.data + (col * runs[0].repeat + r) * layout.column_bytes,
+                     weights.data + col * layout.column_bytes, static_cast<size_t>(layout.column_bytes));
       }
     }
     for (const MatmulRun& one : runs) {
       for (i64 r = 0; r < one.repeat; ++r) {
         u8* at = activations.data + one.activations + r * one.pass.a_bytes();
-        const i64 live = std::min<i64>(rows, one.pass.mode == compiler::Mode::kColumnSplit ? 8 : one.pass.row_blocks * 32);
-        if (int8) compiler::pack_activations_int8(config_, layout, one.pass, live, xi.data(), at);
-        else compiler::pack_activations(config_, layout, one.pass, compiler::Epilogue::kNone, live, x.data(), at);
+        const i64 live =
+            std::min<i64>(rows, one.pass.mode == compiler::Mode::kColumnSplit ? 8 : one.pass.row_blocks * 32);
+        if (int8)
+          compiler::pack_activations_int8(config_, layout, one.pass, live, xi.data(), at);
+        else
+          compiler::pack_activations(config_, layout, one.pass, compiler::Epilogue::kNone, live, x.data(),
+                                     at);
       }
     }
   }
@@ -193,12 +204,14 @@ i64 port_words(const MatmulConfig& config, const MatmulLayout& layout, i64 m) {
 
 Result<Row> bench_case(const Format& format, const Case& shape, const BenchCommand& command) {
   TRY_ASSIGN(const MatmulConfig config,
-             compiler::choose_config(format.number, format.parts, false, std::span(&shape.shape, 1), static_cast<int>(std::min<i64>(shape.m, 256))));
+             compiler::choose_config(format.number, format.parts, false, std::span(&shape.shape, 1),
+                                     static_cast<int>(std::min<i64>(shape.m, 256))));
   ProductBench bench;
   TRY(bench.open(config, command.threads));
   TRY_ASSIGN(const Measured alone, bench.measure(shape, 1));
   // Long products are their own steady state.
-  const double macs = static_cast<double>(shape.m) * static_cast<double>(shape.shape.k) * static_cast<double>(shape.shape.n);
+  const double macs =
+      static_cast<double>(shape.m) * static_cast<double>(shape.shape.k) * static_cast<double>(shape.shape.n);
   const i64 repeat = macs > 2e8 ? 1 : command.repeat;
   Measured steady = alone;
   if (repeat > 1) {
@@ -218,26 +231,41 @@ Result<Row> bench_case(const Format& format, const Case& shape, const BenchComma
   return row;
 }
 
-double us(double cycles) { return cycles / kClockHz * 1e6; }
+double us(double cycles) {
+  return cycles / kClockHz * 1e6;
+}
 
 void print_row(const Row& row) {
   char shape[48];
   std::snprintf(shape, sizeof(shape), "%lldx%lldx%lld", static_cast<long long>(row.shape.m),
                 static_cast<long long>(row.shape.shape.k), static_cast<long long>(row.shape.shape.n));
-  std::printf("%-6s %-16s %-18s %9.1f %-11s %9.1f %4.0f%% %9.1f %6llu %8.2f M/s %8.2f M/s\n", row.format.c_str(), shape,
-              row.config.c_str(), us(row.bound()), row.bound_by(), us(row.steady_cycles), 100 * row.bound() / row.steady_cycles,
-              us(row.alone_cycles), static_cast<unsigned long long>(row.controller_ops), row.matrix_ops_per_second / 1e6,
+  std::printf("%-6s %-16s %-18s %9.1f %-11s %9.1f %4.0f%% %9.1f %6llu %8.2f M/s %8.2f M/s\n",
+              row.format.c_str(), shape, row.config.c_str(), us(row.bound()), row.bound_by(),
+              us(row.steady_cycles), 100 * row.bound() / row.steady_cycles, us(row.alone_cycles),
+              static_cast<unsigned long long>(row.controller_ops), row.matrix_ops_per_second / 1e6,
               row.bundles_per_second / 1e6);
   std::fflush(stdout);
 }
 
 json row_json(const Row& row) {
-  return {{"format", row.format}, {"config", row.config}, {"m", row.shape.m}, {"k", row.shape.shape.k}, {"n", row.shape.shape.n},
-          {"repeat", row.repeat}, {"multiplier_us", us(row.mac_cycles)}, {"port_us", us(row.port_cycles)}, {"ddr_us", us(row.ddr_cycles)},
-          {"bound_us", us(row.bound())}, {"bound_by", row.bound_by()}, {"modelled_us", us(row.steady_cycles)},
-          {"of_bound", row.bound() / row.steady_cycles}, {"modelled_alone_us", us(row.alone_cycles)},
-          {"controller_ops", row.controller_ops}, {"matrix_ops_per_second", row.matrix_ops_per_second},
-          {"bundles_per_second", row.bundles_per_second}, {"wall_seconds", row.wall_seconds}};
+  return {{"format", row.format},
+          {"config", row.config},
+          {"m", row.shape.m},
+          {"k", row.shape.shape.k},
+          {"n", row.shape.shape.n},
+          {"repeat", row.repeat},
+          {"multiplier_us", us(row.mac_cycles)},
+          {"port_us", us(row.port_cycles)},
+          {"ddr_us", us(row.ddr_cycles)},
+          {"bound_us", us(row.bound())},
+          {"bound_by", row.bound_by()},
+          {"modelled_us", us(row.steady_cycles)},
+          {"of_bound", row.bound() / row.steady_cycles},
+          {"modelled_alone_us", us(row.alone_cycles)},
+          {"controller_ops", row.controller_ops},
+          {"matrix_ops_per_second", row.matrix_ops_per_second},
+          {"bundles_per_second", row.bundles_per_second},
+          {"wall_seconds", row.wall_seconds}};
 }
 
 Result<std::vector<Case>> wanted_cases(const BenchCommand& command) {
@@ -246,8 +274,8 @@ Result<std::vector<Case>> wanted_cases(const BenchCommand& command) {
   for (const std::string& text : command.shapes) {
     long long m = 0, k = 0, n = 0;
     char end = 0;
-    if (std::sscanf(text.c_str(), "%lldx%lldx%lld%c", &m, &k, &n, &end) != 3 || m < 1 || k < 1 || n < 1 || m * k > (1LL << 28) ||
-        k * n > (1LL << 28) || m * n > (1LL << 28)) {
+    if (std::sscanf(text.c_str(), "%lldx%lldx%lld%c", &m, &k, &n, &end) != 3 || m < 1 || k < 1 || n < 1 ||
+        m * k > (1LL << 28) || k * n > (1LL << 28) || m * n > (1LL << 28)) {
       return fail(Code::kInvalidArgument, "shape " + text + ": expected MxKxN, as in 64x576x960");
     }
     cases.push_back({m, {k, n}});
@@ -262,20 +290,25 @@ int cmd_bench(const BenchCommand& command) {
   if (!cases.ok()) return print_error(cases.error());
   json rows = json::array();
   if (!command.json) {
-    std::printf("times in us at 1.8 GHz; modelled: by the emulator's cost model, without the submission; alone: one product\n");
-    std::printf("%-6s %-16s %-18s %9s %-11s %9s %5s %9s %6s %12s %12s\n", "format", "MxKxN", "configuration", "bound", "by",
-                "modelled", "of it", "alone", "ops", "matrix ops", "bundles");
+    std::printf(
+        "times in us at 1.8 GHz; modelled: by the emulator's cost model, without the submission; alone: one "
+        "product\n");
+    std::printf("%-6s %-16s %-18s %9s %-11s %9s %5s %9s %6s %12s %12s\n", "format", "MxKxN", "configuration",
+                "bound", "by", "modelled", "of it", "alone", "ops", "matrix ops", "bundles");
   }
   for (const Format& format : kFormats) {
     if (command.number != "all" && command.number != format.name) continue;
     for (const Case& shape : *cases) {
       const Result<Row> row = bench_case(format, shape, command);
       if (!row.ok()) return print_error(row.error());
-      if (command.json) rows.push_back(row_json(*row));
-      else print_row(*row);
+      if (command.json)
+        rows.push_back(row_json(*row));
+      else
+        print_row(*row);
     }
   }
-  if (command.json) std::printf("%s\n", json{{"schema", 1}, {"label", "modelled"}, {"products", rows}}.dump(2).c_str());
+  if (command.json)
+    std::printf("%s\n", json{{"schema", 1}, {"label", "modelled"}, {"products", rows}}.dump(2).c_str());
   return 0;
 }
 

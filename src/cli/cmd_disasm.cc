@@ -25,36 +25,13 @@ void print_program(const std::vector<isa::DisassembledLine>& lines, ByteSpan cod
   }
 }
 
-Result<std::vector<TileProgram>> wanted_programs(const DisasmCommand& command, ByteSpan bytes) {
-  if (command.raw)
-    return std::vector<TileProgram>{{arch::Tile{0, arch::kFirstCoreRow}, Bytes(bytes.begin(), bytes.end())}};
-  TRY_ASSIGN(const std::vector<format::CdoCommand> commands, array_commands(bytes));
-  std::vector<TileProgram> all = core_programs(commands);
-  if (command.tile.empty()) {
-    if (command.json) return all;
-    std::vector<TileProgram> distinct;
-    for (ProgramGroup& group : group_programs(commands))
-      distinct.push_back({group.tiles[0], std::move(group.code)});
-    return distinct;
-  }
-  int col = -1, row = -1;
-  char end = 0;
-  if (std::sscanf(command.tile.c_str(), "%d,%d%c", &col, &row, &end) != 2 || !arch::in_grid(col, row)) {
-    return fail(Code::kInvalidArgument, "--tile " + command.tile + ": expected column,row as in 0,2");
-  }
-  for (TileProgram& program : all) {
-    if (program.tile.col == col && program.tile.row == row)
-      return std::vector<TileProgram>{std::move(program)};
-  }
-  return fail(Code::kNotFound, "no program for tile " + command.tile);
-}
-
 }  // namespace
 
 int cmd_disasm(const DisasmCommand& command) {
   const Result<MappedFile> file = MappedFile::open(command.file);
   if (!file.ok()) return print_error(file.error());
-  const Result<std::vector<TileProgram>> programs = wanted_programs(command, file->bytes());
+  const Result<std::vector<TileProgram>> programs =
+      choose_programs(file->bytes(), {command.tile, command.raw, command.json});
   if (!programs.ok())
     return print_error(fail(programs.error().code, command.file + ": " + programs.error().message));
   json cores = json::array();

@@ -29,10 +29,14 @@ u64 total_bytes(const CatalogEntry& entry) {
 }
 
 json node_json(const device::DoctorNode& node) {
-  return {{"path", node.path},       {"openable", node.openable},
-          {"driver", node.driver},   {"version", std::to_string(node.driver_major) + "." + std::to_string(node.driver_minor)},
-          {"firmware", node.firmware}, {"product", node.vbnv},
-          {"columns", node.columns}, {"usable", node.usable},
+  return {{"path", node.path},
+          {"openable", node.openable},
+          {"driver", node.driver},
+          {"version", std::to_string(node.driver_major) + "." + std::to_string(node.driver_minor)},
+          {"firmware", node.firmware},
+          {"product", node.vbnv},
+          {"columns", node.columns},
+          {"usable", node.usable},
           {"problem", node.problem}};
 }
 
@@ -48,12 +52,14 @@ void print_doctor(const device::DoctorReport& report) {
   for (const device::DoctorNode& node : report.nodes) {
     std::printf("node      %s: %s %u.%u, firmware %s, %s, %u columns%s%s\n", node.path.c_str(),
                 node.driver.empty() ? "no answer" : node.driver.c_str(), node.driver_major, node.driver_minor,
-                node.firmware.empty() ? "?" : node.firmware.c_str(), node.vbnv.empty() ? "?" : node.vbnv.c_str(), node.columns,
-                node.problem.empty() ? "" : ": ", node.problem.c_str());
+                node.firmware.empty() ? "?" : node.firmware.c_str(),
+                node.vbnv.empty() ? "?" : node.vbnv.c_str(), node.columns, node.problem.empty() ? "" : ": ",
+                node.problem.c_str());
   }
   if (report.nodes.empty()) std::printf("node      none under /dev/accel\n");
   const device::DoctorNode* usable = report.usable_node();
-  std::printf("device    %s\n", usable != nullptr ? usable->path.c_str() : "emulated NPU (no usable NPU here)");
+  std::printf("device    %s\n",
+              usable != nullptr ? usable->path.c_str() : "emulated NPU (no usable NPU here)");
   for (const std::string& line : report.advice) std::printf("advice    %s\n", line.c_str());
 }
 
@@ -62,11 +68,13 @@ void print_doctor(const device::DoctorReport& report) {
 int cmd_pull(const PullCommand& command) {
   const CatalogEntry* entry = find_entry(command.name);
   if (entry == nullptr) {
-    return print_error(fail(Code::kNotFound, "no such model in the catalog: " + command.name + "; see tegula list"));
+    return print_error(
+        fail(Code::kNotFound, "no such model in the catalog: " + command.name + "; see tegula list"));
   }
   Result<bool> fetched = pull(*entry, {.from = command.from});
   if (!fetched.ok()) return print_error(fetched.error());
-  std::fprintf(stderr, "%s: %s in %s\n", command.name.c_str(), *fetched ? "fetched" : "already here", model_directory().c_str());
+  std::fprintf(stderr, "%s: %s in %s\n", command.name.c_str(), *fetched ? "fetched" : "already here",
+               model_directory().c_str());
   return 0;
 }
 
@@ -75,11 +83,15 @@ int cmd_list(bool as_json) {
   for (const CatalogEntry& entry : catalog()) {
     const double mb = static_cast<double>(total_bytes(entry)) / 1e6;
     if (as_json) {
-      out.push_back({{"name", entry.name}, {"about", entry.about}, {"bytes", total_bytes(entry)},
-                     {"package", entry.package}, {"version", entry.version}, {"here", is_here(entry)}});
+      out.push_back({{"name", entry.name},
+                     {"about", entry.about},
+                     {"bytes", total_bytes(entry)},
+                     {"package", entry.package},
+                     {"version", entry.version},
+                     {"here", is_here(entry)}});
     } else {
-      std::printf("%-20s %8.1f MB  %-8s %s\n", std::string(entry.name).c_str(), mb, is_here(entry) ? "here" : "-",
-                  std::string(entry.about).c_str());
+      std::printf("%-20s %8.1f MB  %-8s %s\n", std::string(entry.name).c_str(), mb,
+                  is_here(entry) ? "here" : "-", std::string(entry.about).c_str());
     }
   }
   if (as_json) std::printf("%s\n", out.dump(2).c_str());
@@ -95,8 +107,12 @@ int cmd_doctor(bool as_json) {
   json nodes = json::array();
   for (const device::DoctorNode& node : report.nodes) nodes.push_back(node_json(node));
   const device::DoctorNode* usable = report.usable_node();
-  const json out = {{"kernel", report.kernel}, {"hypervisor", report.hypervisor}, {"memlock_bytes", report.memlock_bytes},
-                    {"pci", report.pci},       {"nodes", nodes},                  {"device", usable ? usable->path : "emulated"},
+  const json out = {{"kernel", report.kernel},
+                    {"hypervisor", report.hypervisor},
+                    {"memlock_bytes", report.memlock_bytes},
+                    {"pci", report.pci},
+                    {"nodes", nodes},
+                    {"device", usable ? usable->path : "emulated"},
                     {"advice", report.advice}};
   std::printf("%s\n", out.dump(2).c_str());
   return 0;

@@ -24,7 +24,8 @@ std::string token_or_empty(const text::Tokenizer& tokenizer, std::optional<i32> 
 }
 
 // The prompt as the model wants it: through its chat template unless --raw or there is none.
-Result<std::vector<i32>> prompt_tokens(const RunOptions& options, const std::string& prompt, const engine::Engine& engine) {
+Result<std::vector<i32>> prompt_tokens(const RunOptions& options, const std::string& prompt,
+                                       const engine::Engine& engine) {
   const text::Tokenizer& tokenizer = engine.tokenizer();
   const std::string& source = engine.model().chat_template;
   if (options.raw || source.empty()) return tokenizer.encode(prompt, true);
@@ -40,7 +41,8 @@ Result<std::vector<i32>> prompt_tokens(const RunOptions& options, const std::str
 Result<void> run(const RunOptions& options) {
   std::string prompt = options.prompt;
   if (!options.has_prompt) prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
-  if (prompt.empty()) return fail(Code::kInvalidArgument, "the prompt is empty; give -p TEXT or text on standard input");
+  if (prompt.empty())
+    return fail(Code::kInvalidArgument, "the prompt is empty; give -p TEXT or text on standard input");
   TRY_ASSIGN(OpenModel model, open_model(options, options.context));
   TRY_ASSIGN(const std::vector<i32> tokens, prompt_tokens(options, prompt, *model.engine));
   if (options.check) TRY(print_check(options, model, tokens));
@@ -48,7 +50,10 @@ Result<void> run(const RunOptions& options) {
   engine::GenerateOptions generate;
   generate.max_tokens = options.tokens;
   if (!options.greedy) {
-    generate.sampling = {.temperature = options.temperature, .top_k = options.top_k, .top_p = options.top_p, .seed = options.seed};
+    generate.sampling = {.temperature = options.temperature,
+                         .top_k = options.top_k,
+                         .top_p = options.top_p,
+                         .seed = options.seed};
   }
   TRY_ASSIGN(const std::unique_ptr<engine::Session> session, engine::Session::open(*model.engine));
   const Stopwatch watch;
@@ -67,7 +72,9 @@ Result<void> run(const RunOptions& options) {
     print_report(model, facts);
     return {};
   }
-  const json object = {{"text", out.text}, {"tokens", out.tokens}, {"finish", engine::finish_name(out.finish)},
+  const json object = {{"text", out.text},
+                       {"tokens", out.tokens},
+                       {"finish", engine::finish_name(out.finish)},
                        {"report", json::parse(report_json(model, facts))}};
   std::printf("%s\n", object.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   return {};
@@ -75,7 +82,8 @@ Result<void> run(const RunOptions& options) {
 
 Result<void> embed(const EmbedOptions& options) {
   TRY_ASSIGN(OpenModel model, open_model(options, 0));
-  if (options.check) TRY(print_check(options, model, model.engine->tokenizer().encode(options.texts[0], true)));
+  if (options.check)
+    TRY(print_check(options, model, model.engine->tokenizer().encode(options.texts[0], true)));
   const Stopwatch watch;
   TRY_ASSIGN(const std::vector<engine::Embedding> out, engine::embed(*model.engine, options.texts));
   RunFacts facts{.seconds = watch.seconds()};
@@ -86,19 +94,23 @@ Result<void> embed(const EmbedOptions& options) {
       vectors.push_back(one.values);
       continue;
     }
-    for (size_t i = 0; i < one.values.size(); ++i) std::printf(i == 0 ? "%.7g" : " %.7g", static_cast<double>(one.values[i]));
+    for (size_t i = 0; i < one.values.size(); ++i)
+      std::printf(i == 0 ? "%.7g" : " %.7g", static_cast<double>(one.values[i]));
     std::printf("\n");
   }
   if (!options.json) {
     print_report(model, facts);
     return {};
   }
-  std::printf("%s\n", json{{"embeddings", vectors}, {"report", json::parse(report_json(model, facts))}}.dump().c_str());
+  std::printf(
+      "%s\n",
+      json{{"embeddings", vectors}, {"report", json::parse(report_json(model, facts))}}.dump().c_str());
   return {};
 }
 
 // Streams of every product for one row (decode) and for the largest pass.
-Result<void> add_streams(const compiler::CompiledModel& model, const graph::Graph& graph, program::Program& out) {
+Result<void> add_streams(const compiler::CompiledModel& model, const graph::Graph& graph,
+                         program::Program& out) {
   for (const compiler::Product& product : model.products) {
     std::string name = graph.label(graph.nodes[product.group.nodes[0]]);
     for (char& c : name) {
@@ -106,9 +118,12 @@ Result<void> add_streams(const compiler::CompiledModel& model, const graph::Grap
     }
     for (const i64 rows : {i64{1}, i64{model.config.max_rows()}}) {
       TRY_ASSIGN(Bytes stream, compiler::product_stream(model, product, rows));
-      out.streams.push_back({.name = name + "-rows" + std::to_string(rows), .bytes = std::move(stream), .patches = {}});
+      out.streams.push_back(
+          {.name = name + "-rows" + std::to_string(rows), .bytes = std::move(stream), .patches = {}});
     }
-    out.weight_layout.push_back({.name = name, .layout = model.config.name(), .offset = product.weights_offset,
+    out.weight_layout.push_back({.name = name,
+                                 .layout = model.config.name(),
+                                 .offset = product.weights_offset,
                                  .size = static_cast<u64>(product.layout.weight_bytes)});
   }
   return {};
@@ -127,19 +142,29 @@ Result<void> compile(const CompileCommand& command) {
   TRY(add_streams(compiled, model.engine->graph(), out));
   const ByteSpan weights = model.npu->weight_image();
   out.weights.assign(weights.begin(), weights.end());
-  out.manifest_json_extra = json{{"configuration", compiled.config.name()}, {"precision", command.precision}}.dump();
+  out.manifest_json_extra =
+      json{{"configuration", compiled.config.name()}, {"precision", command.precision}}.dump();
   TRY(program::save(out, command.out));
-  std::fprintf(stderr, "%s: xclbin %zu bytes, core program %zu bytes, %zu streams, weights %.1f MB\n", command.out.c_str(),
-               out.xclbin.size(), compiled.core.code.size(), out.streams.size(), static_cast<double>(out.weights.size()) / 1e6);
+  std::fprintf(stderr, "%s: xclbin %zu bytes, core program %zu bytes, %zu streams, weights %.1f MB\n",
+               command.out.c_str(), out.xclbin.size(), compiled.core.code.size(), out.streams.size(),
+               static_cast<double>(out.weights.size()) / 1e6);
   return {};
 }
 
-int finish(const Result<void>& result) { return result.ok() ? 0 : print_error(result.error()); }
+int finish(const Result<void>& result) {
+  return result.ok() ? 0 : print_error(result.error());
+}
 
 }  // namespace
 
-int cmd_run(const RunOptions& options) { return finish(run(options)); }
-int cmd_embed(const EmbedOptions& options) { return finish(embed(options)); }
-int cmd_compile(const CompileCommand& command) { return finish(compile(command)); }
+int cmd_run(const RunOptions& options) {
+  return finish(run(options));
+}
+int cmd_embed(const EmbedOptions& options) {
+  return finish(embed(options));
+}
+int cmd_compile(const CompileCommand& command) {
+  return finish(compile(command));
+}
 
 }  // namespace tegula::cli

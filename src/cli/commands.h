@@ -1,5 +1,6 @@
-// The commands of `tegula`: one option struct and one function each. Functions print results to stdout, everything else to
-// stderr, and return the exit code: 0 success, 1 failure with one line on stderr, 2 wrong usage.
+// The commands of `tegula`: one option struct and one function each. Functions print results to stdout,
+// everything else to stderr, and return the exit code: 0 success, 1 failure with one line on stderr, 2 wrong
+// usage.
 #pragma once
 
 #include <string>
@@ -13,12 +14,12 @@ namespace tegula::cli {
 enum class Device : u8 { kAuto, kNpu, kEmu, kCpu };
 
 struct ModelOptions {
-  std::string model;             // catalog name or path
+  std::string model;  // catalog name or path
   Device device = Device::kAuto;
   std::string precision = "high";  // fast | high
-  int threads = 0;               // host threads, 0 = all
+  int threads = 0;                 // host threads, 0 = all
   bool json = false;
-  bool check = false;            // compare every op on the NPU path with the cpu executor
+  bool check = false;  // compare every op on the NPU path with the cpu executor
 };
 
 struct RunOptions : ModelOptions {
@@ -27,7 +28,7 @@ struct RunOptions : ModelOptions {
   std::string system;       // system message of the chat template
   bool raw = false;         // the prompt goes in as it is, without the chat template
   i64 tokens = 128;
-  i64 context = 0;          // positions kept, 0 = what the model was trained for
+  i64 context = 0;  // positions kept, 0 = what the model was trained for
   bool greedy = false;
   float temperature = 0.8f;
   i64 top_k = 40;
@@ -66,9 +67,17 @@ struct DiffCommand {
 
 struct DisasmCommand {
   std::string file;
-  std::string tile;   // "C,R"; empty: each distinct program once
-  bool raw = false;   // the file is a bare core program
+  std::string tile;  // "C,R"; empty: each distinct program once
+  bool raw = false;  // the file is a bare core program
   bool bytes = false;
+  bool json = false;
+};
+
+struct LintCommand {
+  std::string file;
+  std::string tile;  // "C,R"; empty: each distinct program once
+  bool raw = false;  // the file is a bare core program
+  bool allow_old_values = false;
   bool json = false;
 };
 
@@ -103,6 +112,7 @@ int cmd_compile(const CompileCommand& command);
 int cmd_inspect(const InspectCommand& command);
 int cmd_diff(const DiffCommand& command);  // as diff(1): 0 equal, 1 different, 2 error
 int cmd_disasm(const DisasmCommand& command);
+int cmd_lint(const LintCommand& command);  // 0 clean or warnings only, 1 a rule is broken, 2 error
 int cmd_emu(const EmuCommand& command);
 int cmd_bench(const BenchCommand& command);
 int cmd_doctor(bool json);

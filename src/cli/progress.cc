@@ -22,7 +22,8 @@ void Progress::update(u64 done) {
   const int filled = permille * kWidth / 1000;
   std::string bar(static_cast<size_t>(filled), '=');
   bar.resize(kWidth, ' ');
-  std::fprintf(stderr, "\r%s [%s] %3d%% of %.1f MB", label_.c_str(), bar.c_str(), permille / 10, total_ / 1e6);
+  std::fprintf(stderr, "\r%s [%s] %3d%% of %.1f MB", label_.c_str(), bar.c_str(), permille / 10,
+               total_ / 1e6);
 }
 
 }  // namespace tegula::cli

@@ -21,8 +21,8 @@ struct OpenModel {
 
 Result<OpenModel> open_model(const ModelOptions& options, i64 context);
 
-// Facts of the run so far: device, ops, submissions, bytes, cycles, modelled time. `tokens` and `seconds` (wall) are what
-// the caller counted.
+// Facts of the run so far: device, ops, submissions, bytes, cycles, modelled time. `tokens` and `seconds`
+// (wall) are what the caller counted.
 struct RunFacts {
   i64 prompt_tokens = 0;
   i64 tokens = 0;
@@ -34,7 +34,8 @@ void print_report(const OpenModel& model, const RunFacts& facts);
 // As the text of a JSON object.
 std::string report_json(const OpenModel& model, const RunFacts& facts);
 
-// Runs the tokens on the device and on the cpu and prints one line per op on stderr. Errors: no device node to check.
+// Runs the tokens on the device and on the cpu and prints one line per op on stderr. Errors: no device node
+// to check.
 Result<void> print_check(const ModelOptions& options, OpenModel& model, std::span<const i32> tokens);
 
 }  // namespace tegula::cli

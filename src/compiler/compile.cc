@@ -21,7 +21,8 @@ void place_products(const std::vector<ProductGroup>& groups, CompiledModel& mode
     product.layout = MatmulLayout(model.config, {group.k, group.n});
     product.epilogue = epilogue_of(group.activation);
     product.weights_offset = model.weights_bytes;
-    model.weights_bytes += (product.layout.weight_bytes + kImageAlignment - 1) / kImageAlignment * kImageAlignment;
+    model.weights_bytes +=
+        (product.layout.weight_bytes + kImageAlignment - 1) / kImageAlignment * kImageAlignment;
     for (i32 node : group.nodes) model.product_of_node[node] = static_cast<i32>(model.products.size());
     model.products.push_back(std::move(product));
   }
@@ -35,7 +36,8 @@ Result<CompiledModel> compile(const graph::Graph& graph, const CompileOptions& o
 
   // Which products run together.
   const std::vector<ProductGroup> groups = group_products(graph);
-  if (groups.empty()) return fail(Code::kUnsupported, "graph " + graph.name + " has no matrix product to compile");
+  if (groups.empty())
+    return fail(Code::kUnsupported, "graph " + graph.name + " has no matrix product to compile");
 
   // One configuration for all of them.
   std::vector<MatmulShape> shapes;
@@ -54,7 +56,9 @@ Result<CompiledModel> compile(const graph::Graph& graph, const CompileOptions& o
   return model;
 }
 
-Bytes to_xclbin(const CompiledModel& model) { return format::write_xclbin({.pdi = model.pdi}); }
+Bytes to_xclbin(const CompiledModel& model) {
+  return format::write_xclbin({.pdi = model.pdi});
+}
 
 Result<Bytes> product_stream(const CompiledModel& model, const Product& product, i64 rows) {
   const MatmulRun run{.layout = product.layout,

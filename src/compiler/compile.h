@@ -1,6 +1,6 @@
-// From a graph to a program for the array: groups the matrix products, chooses one configuration for all of them,
-// generates the core program and the array configuration, and lays the weights out. Ops that are no matrix products stay on
-// the host for now; CompiledModel says which.
+// From a graph to a program for the array: groups the matrix products, chooses one configuration for all of
+// them, generates the core program and the array configuration, and lays the weights out. Ops that are no
+// matrix products stay on the host for now; CompiledModel says which.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@
 namespace tegula::compiler {
 
 struct CompileOptions {
-  int parts = 1;       // 1 `fast`, 2 `high`
-  int rows = 128;      // rows of the largest pass wanted; longer inputs take several passes
+  int parts = 1;   // 1 `fast`, 2 `high`
+  int rows = 128;  // rows of the largest pass wanted; longer inputs take several passes
 };
 
 struct Product {
@@ -31,7 +31,8 @@ struct CompiledModel {
   CoreProgram core;
   Bytes pdi;
   std::vector<Product> products;
-  std::vector<i32> product_of_node;  // per graph node: index into products, or -1 when the node runs on the host
+  std::vector<i32>
+      product_of_node;  // per graph node: index into products, or -1 when the node runs on the host
   u64 weights_bytes = 0;
 };
 

@@ -1,5 +1,5 @@
-// Geometry of matrix products: see matmul_plan.h and docs/matmul.md. Limits come from the core: 64 KiB of data memory,
-// 5 accumulators, 72-byte bfp16 blocks of which eight fill nine 64-byte lines.
+// Geometry of matrix products: see matmul_plan.h and docs/matmul.md. Limits come from the core: 64 KiB of
+// data memory, 5 accumulators, 72-byte bfp16 blocks of which eight fill nine 64-byte lines.
 #include "compiler/matmul_plan.h"
 
 #include <algorithm>
@@ -9,7 +9,9 @@ namespace {
 
 constexpr i64 kCoreMemory = 64 * 1024;
 
-i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+i64 ceil_div(i64 a, i64 b) {
+  return (a + b - 1) / b;
+}
 
 // Sizes the rings for what is left of core memory; false when even the smallest does not fit.
 bool size_rings(MatmulConfig& config, int row_blocks) {
@@ -41,8 +43,8 @@ i64 padded_bytes(const MatmulConfig& config, std::span<const MatmulShape> shapes
 
 std::string MatmulConfig::name() const {
   const std::string kind = number == Number::kInt8 ? "int8" : parts == 2 ? "bfp16x2" : "bfp16";
-  return kind + "-k" + std::to_string(kc) + "-n" + std::to_string(nc) + "-r" + std::to_string(max_row_blocks) +
-         (bias ? "-b" : "");
+  return kind + "-k" + std::to_string(kc) + "-n" + std::to_string(nc) + "-r" +
+         std::to_string(max_row_blocks) + (bias ? "-b" : "");
 }
 
 Result<void> validate(const MatmulConfig& config) {
@@ -52,11 +54,13 @@ Result<void> validate(const MatmulConfig& config) {
   if (config.kc < 8 || config.kc % 8 != 0) return bad("kc must be a positive multiple of 8");
   if (config.nc < 1 || config.nc > 4) return bad("nc must be 1..4");
   if (config.parts != 1 && config.parts != 2) return bad("parts must be 1 or 2");
-  if (config.number == Number::kInt8 && (config.parts != 1 || config.bias)) return bad("int8 has one part and no bias");
+  if (config.number == Number::kInt8 && (config.parts != 1 || config.bias))
+    return bad("int8 has one part and no bias");
   if (config.max_row_blocks < 1 || config.max_row_blocks > 8) return bad("row blocks must be 1..8");
   if (config.a_ring < config.max_row_blocks || config.b_ring < kTileChunks) return bad("rings too small");
   if (config.c_ring < kTileChunks * config.max_row_blocks) return bad("result ring smaller than a tile");
-  if (config.a_ring > 63 || config.b_ring > 63 || config.c_ring > 63) return bad("ring exceeds the 6-bit locks");
+  if (config.a_ring > 63 || config.b_ring > 63 || config.c_ring > 63)
+    return bad("ring exceeds the 6-bit locks");
   if (config.memory_bytes() > kCoreMemory) {
     return bad("needs " + std::to_string(config.memory_bytes()) + " bytes of core memory, 65536 exist");
   }
@@ -82,7 +86,8 @@ MatmulPass::MatmulPass(const MatmulConfig& config, const MatmulLayout& layout, i
   c_column_bytes = rounds * kCoreRows * config.c_unit_bytes();
 }
 
-Result<MatmulConfig> choose_config(Number number, int parts, bool bias, std::span<const MatmulShape> shapes, int rows) {
+Result<MatmulConfig> choose_config(Number number, int parts, bool bias, std::span<const MatmulShape> shapes,
+                                   int rows) {
   const int row_blocks = std::clamp(static_cast<int>(ceil_div(rows, kCoreRows * kBlock)), 1, 8);
   MatmulConfig best;
   i64 best_bytes = -1;

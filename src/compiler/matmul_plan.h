@@ -1,6 +1,6 @@
-// Geometry of matrix products on the array: what one configuration fixes, and how a product of any M, K, N is cut into
-// chunks, units and passes. docs/matmul.md describes the scheme; kernels, array configuration, streams and packing all
-// read their sizes from here.
+// Geometry of matrix products on the array: what one configuration fixes, and how a product of any M, K, N is
+// cut into chunks, units and passes. docs/matmul.md describes the scheme; kernels, array configuration,
+// streams and packing all read their sizes from here.
 #pragma once
 
 #include <span>
@@ -12,29 +12,31 @@
 
 namespace tegula::compiler {
 
-constexpr int kColumns = 8;    // array columns; each owns a share of N
-constexpr int kCoreRows = 4;   // core rows; share M (rows mode) or the chunk columns of a tile (columns mode)
-constexpr int kBlock = 8;      // edge of the multiplier's blocks
-constexpr int kTileChunks = 4; // chunk columns of a tile
+constexpr int kColumns = 8;   // array columns; each owns a share of N
+constexpr int kCoreRows = 4;  // core rows; share M (rows mode) or the chunk columns of a tile (columns mode)
+constexpr int kBlock = 8;     // edge of the multiplier's blocks
+constexpr int kTileChunks = 4;  // chunk columns of a tile
 
 enum class Number : u8 { kBfp16, kInt8 };
 
 // Sizes that are frozen into the array configuration and the core program.
 struct MatmulConfig {
   Number number = Number::kBfp16;
-  int parts = 1;        // 1: one product; 2: operands split into high and low, three products (bfp16 only)
-  int kc = 24;          // k-blocks per chunk, a multiple of 8
-  int nc = 3;           // n-blocks per chunk, 1..4: accumulators in flight
+  int parts = 1;           // 1: one product; 2: operands split into high and low, three products (bfp16 only)
+  int kc = 24;             // k-blocks per chunk, a multiple of 8
+  int nc = 3;              // n-blocks per chunk, 1..4: accumulators in flight
   int max_row_blocks = 2;  // row blocks per core row and pass
-  bool bias = false;    // weight chunks carry nc * 8 bias values
-  int a_ring = 4;       // activation units in a core
+  bool bias = false;       // weight chunks carry nc * 8 bias values
+  int a_ring = 4;          // activation units in a core
   int b_ring = kTileChunks;  // weight chunks in a core; in column split it takes up to a tile's width at once
-  int c_ring = 8;       // result units in a core, >= kTileChunks * max_row_blocks
+  int c_ring = 8;            // result units in a core, >= kTileChunks * max_row_blocks
 
   int block_bytes() const { return number == Number::kBfp16 ? 72 : 64; }
   int unit_blocks() const { return kc * parts; }
   int a_unit_bytes() const { return unit_blocks() * block_bytes(); }
-  int bias_bytes() const { return bias ? nc * 64 : 0; }  // per n-block: 8 values twice, one accumulator quarter
+  int bias_bytes() const {
+    return bias ? nc * 64 : 0;
+  }  // per n-block: 8 values twice, one accumulator quarter
   int b_data_bytes() const { return nc * unit_blocks() * block_bytes(); }
   int b_chunk_bytes() const { return b_data_bytes() + bias_bytes(); }
   int c_unit_bytes() const { return nc * 256; }
@@ -57,9 +59,10 @@ struct MatmulShape {
   bool operator==(const MatmulShape&) const = default;
 };
 
-// Chooses kc, nc and the rings so that the padded weight bytes of the shapes are least and everything fits a core's
-// 64 KiB. rows: the largest number of rows a pass should take.
-Result<MatmulConfig> choose_config(Number number, int parts, bool bias, std::span<const MatmulShape> shapes, int rows);
+// Chooses kc, nc and the rings so that the padded weight bytes of the shapes are least and everything fits a
+// core's 64 KiB. rows: the largest number of rows a pass should take.
+Result<MatmulConfig> choose_config(Number number, int parts, bool bias, std::span<const MatmulShape> shapes,
+                                   int rows);
 
 // How one weight matrix is cut under a configuration.
 struct MatmulLayout {
@@ -98,9 +101,9 @@ enum HeaderWord : int {
   kHeaderLastTile,
   kHeaderKChunks,
   kHeaderRowBlocks,
-  kHeaderMode,       // Mode
-  kHeaderResident,   // 0 or 1
-  kHeaderEpilogue,   // 0 none, 1 GELU
+  kHeaderMode,      // Mode
+  kHeaderResident,  // 0 or 1
+  kHeaderEpilogue,  // 0 none, 1 GELU
   kHeaderWords,
 };
 

@@ -78,7 +78,8 @@ class ArrayBackend {
 
 struct ArrayOptions {
   unsigned threads = 0;  // 0 = the emulator's default
-  bool watch = false;    // a run fails (kArrayError) when something reads registers or memory that nothing has written
+  bool watch =
+      false;  // a run fails (kArrayError) when something reads registers or memory that nothing has written
 };
 
 using ArrayFactory = std::function<std::unique_ptr<ArrayBackend>(const ArrayOptions&)>;

@@ -42,10 +42,11 @@ struct TimelineEvent {
   arch::Direction direction = arch::Direction::kMm2s;
   u8 channel = 0;
   u64 start = 0, end = 0;
-  // kTransfer: words per destination; kControllerOp: opcode; kBd: BD number; kCoreWait: StopReason; kLockWait: lock
+  // kTransfer: words per destination; kControllerOp: opcode; kBd: BD number; kCoreWait: StopReason;
+  // kLockWait: lock
   u32 words = 0;
   u32 lock = 0xFFFFFFFF;  // kCoreWait for a lock: tile index << 8 | lock
-  u64 feeds = 0;          // not 0: the event whose `fed_by` has this number could begin because this one ended
+  u64 feeds = 0;  // not 0: the event whose `fed_by` has this number could begin because this one ended
   u64 fed_by = 0;
 };
 
@@ -74,8 +75,8 @@ struct CoreReport {
   u64 stream_cycles = 0;
   u64 cascade_cycles = 0;
   std::vector<LockWaitReport> locks;
-  // Not in `cycles`, which are those of a memory without conflicts: expected conflicts of the core's accesses with
-  // those of the DMA (cost_model.h).
+  // Not in `cycles`, which are those of a memory without conflicts: expected conflicts of the core's accesses
+  // with those of the DMA (cost_model.h).
   u64 estimated_conflict_cycles = 0;
 };
 
@@ -87,7 +88,7 @@ struct ChannelReport {
   u64 busy_cycles = 0;    // words were moving
   u64 lock_cycles = 0;    // a BD waited for its lock
   u64 stream_cycles = 0;  // S2MM: starved, no words came; MM2S: blocked, no room or no route
-  u64 bds = 0;          // finished
+  u64 bds = 0;            // finished
   u64 tasks = 0;
 };
 
@@ -113,7 +114,8 @@ struct RunReport {
   u64 max_port_words = 0;               // of the busiest stream switch master port
   std::string max_port;                 // its name: "shim (0,0) North1"
   std::vector<std::string> notes;       // legal but suspicious: lock overflow and the like, at most 16
-  // With Array::watch: reads of registers and memory that nothing has written since the last reset, one line each.
+  // With Array::watch: reads of registers and memory that nothing has written since the last reset, one line
+  // each.
   std::vector<std::string> poison;
 
   double seconds() const;  // modelled, with submission
@@ -169,7 +171,8 @@ class Array {
   // Everything as after power-on: poison in the memories, locks 0, nothing configured, cores in reset.
   void reset();
 
-  // Resets, and from then on watches for reads of what nothing has written; see RunReport::poison. Cores run slower.
+  // Resets, and from then on watches for reads of what nothing has written; see RunReport::poison. Cores run
+  // slower.
   void watch();
 
   // Register and memory access by address (arch::tile_address). An address without a register is kNotFound

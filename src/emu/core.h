@@ -50,9 +50,10 @@ struct Stop {
 };
 
 struct CoreOptions {
-  bool hazards = false;         // report operands read while a write to them is in flight
-  bool uninitialised = false;   // report registers, and memory (see set_written), read before anything wrote them
-  bool traces = true;            // false: every bundle goes through the pipeline model
+  bool hazards = false;  // report operands read while a write to them is in flight
+  bool uninitialised =
+      false;           // report registers, and memory (see set_written), read before anything wrote them
+  bool traces = true;  // false: every bundle goes through the pipeline model
   bool neighbour_stops = true;  // false: bundles use neighbour pointers directly, without a kNeighbour stop
 };
 
@@ -92,12 +93,12 @@ class Core {
   void set_memory(u8* own64k);                 // must outlive the core
   void set_neighbour(u32 window, u8* memory);  // window 4..6; nullptr: nothing there, access is a fault
   void set_program(const u8* program16k);      // must outlive the core
-  // For CoreOptions::uninitialised: one byte per byte of the memory of a window (4..7), not 0 once written. The core marks
-  // what it stores. Without it the memory counts as written.
+  // For CoreOptions::uninitialised: one byte per byte of the memory of a window (4..7), not 0 once written.
+  // The core marks what it stores. Without it the memory counts as written.
   void set_written(u32 window, u8* written64k);
   void set_core_id(u32 id);
   void set_options(const CoreOptions& options);  // also forgets the hazards so far
-  void invalidate_program();  // after program memory was written
+  void invalidate_program();                     // after program memory was written
   void reset();  // pc 0, registers zero (vadd.. sign registers: Sign1 = 1), pipeline empty, time kept
   void reset(u64 cycle);  // same, and sets local time
 

@@ -30,9 +30,9 @@ constexpr u64 kSubmissionCycles = static_cast<u64>((kJobNs + kCommandNs) * 1e-9 
 // effect on data.
 constexpr u64 kShimSegmentWords = 4096;
 
-// Estimate of bank conflicts, shown apart and never added to a time: data memory of a core tile has 4 banks as
-// programs see them (mlir-aie's target model), an access of the DMA takes one bank for a cycle and carries 256
-// bits (aie-rt: bus width of the memory); accesses are taken as spread evenly over banks and time.
+// Estimate of bank conflicts, shown apart and never added to a time: data memory of a core tile has 4 banks
+// as programs see them (mlir-aie's target model), an access of the DMA takes one bank for a cycle and carries
+// 256 bits (aie-rt: bus width of the memory); accesses are taken as spread evenly over banks and time.
 constexpr double kCoreBanks = 4;
 constexpr double kBankWords = 8;
 

@@ -292,7 +292,8 @@ RunReport Engine::finish_report(u64 start) const {
       report.poison.push_back(arch::tile_name(core.tile) + ": " + finding);
     }
   }
-  if (poison_) report.poison.insert(report.poison.end(), poison_->findings().begin(), poison_->findings().end());
+  if (poison_)
+    report.poison.insert(report.poison.end(), poison_->findings().begin(), poison_->findings().end());
   for (const TileState& tile : tiles_) {
     for (const auto& side : tile.channels) {
       for (const Channel& channel : side) {

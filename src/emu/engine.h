@@ -108,12 +108,12 @@ struct Channel {
   int bd_number = 0;
   arch::Bd bd;
   AddressWalk walk;
-  u8* memory = nullptr;  // offset 0 of the walk; null at the shim
-  u64 ddr_address = 0;   // shim: device address of offset 0
-  u64 left = 0;          // words
-  u64 loaded_at = 0;      // the BD
-  u64 waiting_since = 0;  // for the lock, or for words or room
-  u64 fed_by = 0;         // event that the lock of the BD came from
+  u8* memory = nullptr;              // offset 0 of the walk; null at the shim
+  u64 ddr_address = 0;               // shim: device address of offset 0
+  u64 left = 0;                      // words
+  u64 loaded_at = 0;                 // the BD
+  u64 waiting_since = 0;             // for the lock, or for words or room
+  u64 fed_by = 0;                    // event that the lock of the BD came from
   std::vector<Flow*> waiting_flows;  // S2MM: sources that want to send here
 
   u64 tokens = 0;
@@ -155,7 +155,7 @@ struct CoreSlot {
   u32 in_reserved = 0;  // words of segments on their way
   std::vector<Flow*> waiting_flows;
   std::deque<std::array<u8, 64>> cascade_in;
-  u64 fed_by = 0;     // event that fed the work since the last acquire
+  u64 fed_by = 0;      // event that fed the work since the last acquire
   u64 last_event = 0;  // of the last burst
   std::vector<LockWaitReport> lock_waits;
   CoreCounters base;  // at the start of the run
@@ -365,8 +365,8 @@ class Engine {
   DdrShare ddr_share_;
   u32 ddr_epoch_ = 0;  // of the event for its next end
   std::optional<Failure> failure_;
-  // Copies from DDR to tiles of transfers that end in the same cycle, to be done together by all threads. Nothing reads
-  // or writes their ends before run_copies().
+  // Copies from DDR to tiles of transfers that end in the same cycle, to be done together by all threads.
+  // Nothing reads or writes their ends before run_copies().
   struct Copy {
     u8* to;
     const u8* from;

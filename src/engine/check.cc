@@ -20,8 +20,10 @@ Result<void> run_tokens(Engine& engine, std::span<const i32> tokens) {
   std::vector<i32> positions(tokens.size()), types(tokens.size(), 0);
   for (size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<i32>(i);
   const Sequence sequence{.length = static_cast<i64>(tokens.size())};
-  TRY_ASSIGN(const ref::Tensor* out,
-             engine.run({.ids = tokens, .positions = positions, .types = types, .sequences = std::span(&sequence, 1)}));
+  TRY_ASSIGN(
+      const ref::Tensor* out,
+      engine.run(
+          {.ids = tokens, .positions = positions, .types = types, .sequences = std::span(&sequence, 1)}));
   (void)out;
   return {};
 }

@@ -62,7 +62,8 @@ Result<void> NpuRunner::load_program() {
 }
 
 Result<void> NpuRunner::lay_out_weights(const graph::Graph& graph) {
-  TRY_ASSIGN(weights_buffer_, client_->alloc(model_.weights_bytes));  // zero at first: padding needs no writing
+  TRY_ASSIGN(weights_buffer_,
+             client_->alloc(model_.weights_bytes));  // zero at first: padding needs no writing
   for (const Product& product : model_.products) TRY(lay_out_product(graph, product));
   client_->flush(weights_buffer_, 0, weights_buffer_.size);
   return {};
@@ -112,7 +113,8 @@ Result<Place> NpuRunner::run(const OpCall& call) {
   const i64 cols = call.graph.type(call.node().output).cols;
   call.out.resize(joint_.rows, cols);
   for (i64 row = 0; row < joint_.rows; ++row) {
-    std::memcpy(call.out.row(row).data(), joint_.row(row).data() + group.first_column[member], cols * sizeof(float));
+    std::memcpy(call.out.row(row).data(), joint_.row(row).data() + group.first_column[member],
+                cols * sizeof(float));
   }
   return Place::kDevice;
 }

@@ -1,5 +1,6 @@
-// Runs the matrix products of a graph on the NPU (silicon or emulated, the runner cannot tell) and the other ops on the
-// host. Weights are packed once in prepare() and stay in a device buffer; activations and results travel per product.
+// Runs the matrix products of a graph on the NPU (silicon or emulated, the runner cannot tell) and the other
+// ops on the host. Weights are packed once in prepare() and stay in a device buffer; activations and results
+// travel per product.
 #pragma once
 
 #include <map>
@@ -15,18 +16,18 @@ namespace tegula::engine {
 struct NpuOptions {
   device::NodeChoice node = device::NodeChoice::kAuto;
   device::NodeOptions node_options;
-  int parts = 2;   // 1 `fast`, 2 `high`
-  int rows = 64;   // rows of a pass
+  int parts = 2;  // 1 `fast`, 2 `high`
+  int rows = 64;  // rows of a pass
 };
 
 struct NpuReport {
   device::DeviceInfo device;
   device::Stats stats;
-  std::string config;            // name of the matrix configuration
-  double compile_seconds = 0;    // graph to program
-  double layout_seconds = 0;     // weights expanded, packed and uploaded
-  u64 weight_bytes = 0;          // in the device buffer
-  u64 useful_macs = 0;           // multiply-adds asked for, padding not counted
+  std::string config;          // name of the matrix configuration
+  double compile_seconds = 0;  // graph to program
+  double layout_seconds = 0;   // weights expanded, packed and uploaded
+  u64 weight_bytes = 0;        // in the device buffer
+  u64 useful_macs = 0;         // multiply-adds asked for, padding not counted
 };
 
 class NpuRunner : public CpuRunner {

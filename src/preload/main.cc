@@ -1,5 +1,6 @@
-// libtegula_node.so, for LD_PRELOAD: a program that opens the NPU's device node by itself gets the emulated one. Only calls on that node
-// are answered here; all others go to the kernel as they are, by system call, so that nothing depends on the order of libraries.
+// libtegula_node.so, for LD_PRELOAD: a program that opens the NPU's device node by itself gets the emulated
+// one. Only calls on that node are answered here; all others go to the kernel as they are, by system call, so
+// that nothing depends on the order of libraries.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -25,7 +26,8 @@ using tegula::preload::NodeTable;
 
 constexpr unsigned kAccelMajor = 261;  // the kernel's number of the accel class
 
-// Made at the first call and never destroyed: calls come until the process has ended. Null for the calls that making it makes.
+// Made at the first call and never destroyed: calls come until the process has ended. Null for the calls that
+// making it makes.
 NodeTable* table() {
   static thread_local bool making = false;
   if (making) return nullptr;
@@ -45,9 +47,16 @@ NodeTable* table() {
 }
 
 // A child must not inherit the table while another thread of the parent is changing it.
-[[maybe_unused]] const int kForkHandlers = ::pthread_atfork([] { if (auto* t = table()) t->lock(); },
-                                                            [] { if (auto* t = table()) t->unlock(); },
-                                                            [] { if (auto* t = table()) t->unlock(); });
+[[maybe_unused]] const int kForkHandlers = ::pthread_atfork(
+    [] {
+      if (auto* t = table()) t->lock();
+    },
+    [] {
+      if (auto* t = table()) t->unlock();
+    },
+    [] {
+      if (auto* t = table()) t->unlock();
+    });
 
 bool is_node(const char* path) {
   NodeTable* const t = table();
@@ -66,7 +75,9 @@ int open_file(int folder, const char* path, int flags, mode_t mode) {
   return static_cast<int>(::syscall(SYS_openat, folder, path, flags, mode));
 }
 
-bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+bool takes_mode(int flags) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
 
 void describe_node(struct stat* out) {
   std::memset(out, 0, sizeof(*out));
@@ -93,13 +104,13 @@ int after_dup(int from, int to) {
 
 }  // namespace
 
-#define TEGULA_OPEN_MODE(flags)        \
-  mode_t mode = 0;                     \
-  if (takes_mode(flags)) {             \
-    va_list list;                      \
-    va_start(list, flags);             \
-    mode = va_arg(list, mode_t);       \
-    va_end(list);                      \
+#define TEGULA_OPEN_MODE(flags)  \
+  mode_t mode = 0;               \
+  if (takes_mode(flags)) {       \
+    va_list list;                \
+    va_start(list, flags);       \
+    mode = va_arg(list, mode_t); \
+    va_end(list);                \
   }
 
 TEGULA_CALL int open(const char* path, int flags, ...) {
@@ -119,17 +130,27 @@ TEGULA_CALL int openat64(int folder, const char* path, int flags, ...) {
   return open_file(folder, path, flags, mode);
 }
 // What open() becomes in programs built with _FORTIFY_SOURCE.
-TEGULA_CALL int __open_2(const char* path, int flags) { return open_file(AT_FDCWD, path, flags, 0); }
-TEGULA_CALL int __open64_2(const char* path, int flags) { return open_file(AT_FDCWD, path, flags, 0); }
-TEGULA_CALL int __openat_2(int folder, const char* path, int flags) { return open_file(folder, path, flags, 0); }
-TEGULA_CALL int __openat64_2(int folder, const char* path, int flags) { return open_file(folder, path, flags, 0); }
+TEGULA_CALL int __open_2(const char* path, int flags) {
+  return open_file(AT_FDCWD, path, flags, 0);
+}
+TEGULA_CALL int __open64_2(const char* path, int flags) {
+  return open_file(AT_FDCWD, path, flags, 0);
+}
+TEGULA_CALL int __openat_2(int folder, const char* path, int flags) {
+  return open_file(folder, path, flags, 0);
+}
+TEGULA_CALL int __openat64_2(int folder, const char* path, int flags) {
+  return open_file(folder, path, flags, 0);
+}
 
 TEGULA_CALL int close(int fd) {
   before_close(fd);
   return static_cast<int>(::syscall(SYS_close, fd));
 }
 
-TEGULA_CALL int dup(int fd) noexcept { return after_dup(fd, static_cast<int>(::syscall(SYS_dup, fd))); }
+TEGULA_CALL int dup(int fd) noexcept {
+  return after_dup(fd, static_cast<int>(::syscall(SYS_dup, fd)));
+}
 TEGULA_CALL int dup2(int fd, int to) noexcept {
   if (fd != to) before_close(to);
   return after_dup(fd, static_cast<int>(::syscall(SYS_dup2, fd, to)));
@@ -139,13 +160,13 @@ TEGULA_CALL int dup3(int fd, int to, int flags) noexcept {
   return after_dup(fd, static_cast<int>(::syscall(SYS_dup3, fd, to, flags)));
 }
 
-#define TEGULA_FCNTL(name)                                                            \
-  TEGULA_CALL int name(int fd, int command, ...) {                                    \
-    va_list list;                                                                     \
-    va_start(list, command);                                                          \
-    void* const argument = va_arg(list, void*);                                       \
-    va_end(list);                                                                     \
-    const int result = static_cast<int>(::syscall(SYS_fcntl, fd, command, argument)); \
+#define TEGULA_FCNTL(name)                                                                    \
+  TEGULA_CALL int name(int fd, int command, ...) {                                            \
+    va_list list;                                                                             \
+    va_start(list, command);                                                                  \
+    void* const argument = va_arg(list, void*);                                               \
+    va_end(list);                                                                             \
+    const int result = static_cast<int>(::syscall(SYS_fcntl, fd, command, argument));         \
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? after_dup(fd, result) : result; \
   }
 TEGULA_FCNTL(fcntl)
@@ -173,7 +194,8 @@ TEGULA_CALL void* mmap(void* at, size_t length, int protection, int flags, int f
   }
   return reinterpret_cast<void*>(::syscall(SYS_mmap, at, length, protection, flags, fd, offset));
 }
-TEGULA_CALL void* mmap64(void* at, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
+TEGULA_CALL void* mmap64(void* at, size_t length, int protection, int flags, int fd,
+                         off64_t offset) noexcept {
   return mmap(at, length, protection, flags, fd, offset);
 }
 
@@ -185,8 +207,12 @@ TEGULA_CALL int munmap(void* address, size_t length) noexcept {
   return static_cast<int>(::syscall(SYS_munmap, address, length));
 }
 
-TEGULA_CALL int stat(const char* path, struct stat* out) noexcept { return stat_file(path, out, 0); }
-TEGULA_CALL int lstat(const char* path, struct stat* out) noexcept { return stat_file(path, out, AT_SYMLINK_NOFOLLOW); }
+TEGULA_CALL int stat(const char* path, struct stat* out) noexcept {
+  return stat_file(path, out, 0);
+}
+TEGULA_CALL int lstat(const char* path, struct stat* out) noexcept {
+  return stat_file(path, out, AT_SYMLINK_NOFOLLOW);
+}
 TEGULA_CALL int stat64(const char* path, struct stat64* out) noexcept {
   return stat_file(path, reinterpret_cast<struct stat*>(out), 0);
 }
@@ -199,7 +225,9 @@ TEGULA_CALL int fstat(int fd, struct stat* out) noexcept {
   describe_node(out);
   return 0;
 }
-TEGULA_CALL int fstat64(int fd, struct stat64* out) noexcept { return fstat(fd, reinterpret_cast<struct stat*>(out)); }
+TEGULA_CALL int fstat64(int fd, struct stat64* out) noexcept {
+  return fstat(fd, reinterpret_cast<struct stat*>(out));
+}
 TEGULA_CALL int access(const char* path, int mode) noexcept {
   if (is_node(path)) return (mode & X_OK) != 0 ? checked(-EACCES) : 0;
   return static_cast<int>(::syscall(SYS_access, path, mode));

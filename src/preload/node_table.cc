@@ -51,7 +51,9 @@ TableOptions options_from_environment(std::string* problem) {
 
 NodeTable::NodeTable(TableOptions options) : options_(std::move(options)), device_(options_.driver) {}
 
-bool NodeTable::is_node(const char* path) const { return path != nullptr && options_.path == path; }
+bool NodeTable::is_node(const char* path) const {
+  return path != nullptr && options_.path == path;
+}
 
 bool NodeTable::owns(int fd) const {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -68,7 +70,8 @@ std::optional<NodeTable::OpenFile> NodeTable::find(int fd) const {
 int NodeTable::open(int flags) {
   std::unique_ptr<driver::DriverClient> client;
   if (const int error = device_.open(&client); error != 0) return error;
-  // A descriptor of the kernel's, so that the number is taken and everything that is not answered here fails in an ordinary way.
+  // A descriptor of the kernel's, so that the number is taken and everything that is not answered here fails
+  // in an ordinary way.
   const int fd = memfd_create("accel", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
   if (fd < 0) return -errno;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -103,7 +106,8 @@ std::optional<int> NodeTable::munmap(void* address, u64 length) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (mappings_.empty()) return std::nullopt;
     auto first = mappings_.upper_bound(start);
-    if (first != mappings_.begin() && std::prev(first)->first + std::prev(first)->second.length > start) --first;
+    if (first != mappings_.begin() && std::prev(first)->first + std::prev(first)->second.length > start)
+      --first;
     auto last = first;
     for (; last != mappings_.end() && last->first < end; ++last) {
       if (last->first < start || last->first + last->second.length > end) return -EINVAL;
@@ -137,7 +141,8 @@ void NodeTable::closed(int fd) {
     files_.erase(found);
     last = file.process == getpid();
     for (const auto& [other, open_file] : files_) last &= open_file.client != file.client;
-    // A mapping keeps an open file alive in the kernel; its buffers stay readable here too, as the client object does.
+    // A mapping keeps an open file alive in the kernel; its buffers stay readable here too, as the client
+    // object does.
     for (const auto& [at, mapping] : mappings_) last &= mapping.file.client != file.client;
   }
   if (last) file.client->close();

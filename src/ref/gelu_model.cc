@@ -16,11 +16,13 @@ int exponent_of(float v) {
   return std::max(1, static_cast<int>((bits >> 23) & 0xFF));
 }
 
-float round16(float v) { return num::f32_from_bf16(num::bf16_from_f32(v)); }
+float round16(float v) {
+  return num::f32_from_bf16(num::bf16_from_f32(v));
+}
 
 constexpr float kC0High = 0.796875f;
-constexpr float kC0Low = 0x1.08p-10f;   // sqrt(2/pi) - 0.796875 in bf16
-constexpr float kC1 = 0x1.24p-5f;       // 0.044715 * sqrt(2/pi) in bf16
+constexpr float kC0Low = 0x1.08p-10f;  // sqrt(2/pi) - 0.796875 in bf16
+constexpr float kC1 = 0x1.24p-5f;      // 0.044715 * sqrt(2/pi) in bf16
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// The format model of GELU on the array: the steps of the kernel (compiler/kernels/gelu.cc) in plain scalar code, with the
-// rounding of semantics.md 10.2, 10.3 and the hardware tanh taken as correctly rounded to bf16 (section 12).
+// The format model of GELU on the array: the steps of the kernel (compiler/kernels/gelu.cc) in plain scalar
+// code, with the rounding of semantics.md 10.2, 10.3 and the hardware tanh taken as correctly rounded to bf16
+// (section 12).
 #pragma once
 
 namespace tegula::ref {

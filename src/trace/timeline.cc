@@ -166,6 +166,8 @@ u32 Timeline::name(const std::string& text) {
       names, [&](const std::string& n) { return n == text; }, [&] { return text; });
 }
 
-std::string perfetto_json(const Timeline& timeline) { return PerfettoWriter(timeline).write(); }
+std::string perfetto_json(const Timeline& timeline) {
+  return PerfettoWriter(timeline).write();
+}
 
 }  // namespace tegula::trace

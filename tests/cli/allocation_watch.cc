@@ -1,6 +1,6 @@
 // Replaces the global operator new of the test program. Memory comes from malloc, which the sanitizers know.
-// Every form that the standard library pairs with the plain delete is replaced, std::nothrow's too (stable_sort uses
-// it): the sanitizers refuse memory that one family hands out and another takes back.
+// Every form that the standard library pairs with the plain delete is replaced, std::nothrow's too
+// (stable_sort uses it): the sanitizers refuse memory that one family hands out and another takes back.
 #include "cli/allocation_watch.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The commands inspect and diff as a user calls them: what they print, and their exit codes.
+// The commands inspect, diff and lint as a user calls them: what they print, and their exit codes.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -80,8 +80,7 @@ TEST(InspectCommand, WrongTileIsWrongUsage) {
 }
 
 TEST(InspectCommand, PageAndSummary) {
-  const std::string page = temporary("inspect_page.html"),
-                    path = write_temporary("inspect_file", sample());
+  const std::string page = temporary("inspect_page.html"), path = write_temporary("inspect_file", sample());
   EXPECT_EQ(run({"inspect", path, "--html", page}).code, 0);
   const Result<Bytes> written = read_file(page);
   ASSERT_TRUE(written.ok());
@@ -112,6 +111,30 @@ TEST(DiffCommand, ExitsAsDiffDoes) {
   EXPECT_EQ(unreadable.code, 2);
   EXPECT_NE(unreadable.err.find("not recognised"), std::string::npos);
   EXPECT_EQ(run({"diff", a, temporary("nothing-there")}).code, 2);
+}
+
+// A load's value is not there yet in the next bundle; the lint names both, and the rule.
+TEST(LintCommand, NamesTheRuleAndThePlace) {
+  test::Config config;
+  config.program(0, 2, test::program_of({"lda r1, [p0, #0]", "add r2, r1, r1"}, 64));
+  config.program(1, 2, test::program_of({"mova r9, #47"}, 64));
+  const std::string path = write_temporary("lint_sample", test::xclbin_of(config.commands()));
+  const Outcome text = run({"lint", path});
+  EXPECT_EQ(text.code, 1) << text.err;
+  EXPECT_NE(text.out.find("[early-read]\n"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("2 programs: 1 errors, 0 warnings\n"), std::string::npos) << text.out;
+  const Outcome list = run({"lint", path, "--json"});
+  EXPECT_EQ(list.code, 1);
+  const auto out = nlohmann::json::parse(list.out);
+  EXPECT_EQ(out["errors"], 1);
+  ASSERT_EQ(out["cores"].size(), 2u);
+  EXPECT_EQ(out["cores"][0]["findings"][0]["rule"], "early-read");
+  EXPECT_EQ(out["cores"][0]["findings"][0]["address"], 4);
+  EXPECT_TRUE(out["cores"][1]["findings"].empty());
+  EXPECT_EQ(run({"lint", path, "--tile", "1,2"}).code, 0);
+  EXPECT_EQ(run({"lint", path, "--allow-old-values"}).code, 0);
+  EXPECT_EQ(run({"lint", path, "--tile", "3,3"}).code, 2);
+  EXPECT_EQ(run({"lint", write_temporary("lint_noise", Bytes(40, 3))}).code, 2);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// A slow interpreter of the packed streams, written from docs/matmul.md: it walks header, units and chunks the way a core
-// does and multiplies block by block. What comes out after unpacking must be the plain product.
+// A slow interpreter of the packed streams, written from docs/matmul.md: it walks header, units and chunks
+// the way a core does and multiplies block by block. What comes out after unpacking must be the plain
+// product.
 #include "compiler/matmul_pack.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,8 @@ struct Walker {
           for (int kc = 0; kc < layout.k_chunks; ++kc) {
             const u8* b = chunk(col, tile, kc, cc, width);
             const u8* a = units + (i64{kc} * row_blocks + rb) * config.a_unit_bytes();
-            if (config.bias && kc == 0) sum += load_le<float>(b + config.b_data_bytes() + n * 64 + 32 + c * 4);
+            if (config.bias && kc == 0)
+              sum += load_le<float>(b + config.b_data_bytes() + n * 64 + 32 + c * 4);
             for (int k = 0; k < config.kc; ++k) {
               for (int e = 0; e < 8; ++e) {
                 double av = 0, bv = 0;
@@ -62,7 +64,9 @@ struct Walker {
             }
           }
           const float f = static_cast<float>(sum);
-          out[n * 64 + r * 8 + c] = config.number == Number::kInt8 ? static_cast<u32>(integer) : load_le<u32>(reinterpret_cast<const u8*>(&f));
+          out[n * 64 + r * 8 + c] = config.number == Number::kInt8
+                                        ? static_cast<u32>(integer)
+                                        : load_le<u32>(reinterpret_cast<const u8*>(&f));
         }
       }
     }
@@ -84,8 +88,10 @@ struct Walker {
         const int width = tile + 1 == header[kHeaderTiles] ? header[kHeaderLastTile] : kTileChunks;
         if (header[kHeaderMode] == static_cast<u32>(Mode::kColumnSplit)) {
           for (int row = 0; row < kCoreRows; ++row) {
-            if (row < width) emit(row, tile, width, row, 0);
-            else out += config.c_unit_bytes();
+            if (row < width)
+              emit(row, tile, width, row, 0);
+            else
+              out += config.c_unit_bytes();
           }
           continue;
         }

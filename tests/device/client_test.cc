@@ -15,11 +15,13 @@ namespace {
 using driver::Fault;
 using driver::FaultKind;
 
-std::string message(const Error& error) { return error.message; }
+std::string message(const Error& error) {
+  return error.message;
+}
 
-#define ASSERT_OK(expression)                                \
-  do {                                                       \
-    const auto& ok_result = (expression);                    \
+#define ASSERT_OK(expression)                                 \
+  do {                                                        \
+    const auto& ok_result = (expression);                     \
     ASSERT_TRUE(ok_result.ok()) << ok_result.error().message; \
   } while (0)
 
@@ -196,7 +198,8 @@ TEST_F(ClientTest, FailingChainNamesTheMember) {
   start();
   ready();
   Code hang = load(loopback_stream(4, 3));
-  const std::vector<Command> commands = {{&code_, {&in_, &out_}}, {&code_, {&in_, &out_}}, {&hang, {&in_, &out_}}};
+  const std::vector<Command> commands = {
+      {&code_, {&in_, &out_}}, {&code_, {&in_, &out_}}, {&hang, {&in_, &out_}}};
   auto sequence = client_->submit_chain(context_, commands);
   ASSERT_OK(sequence);
   const Result<void> result = client_->wait(context_, *sequence);
@@ -270,7 +273,8 @@ TEST_F(ClientTest, InjectedStatesHaveTheirMessages) {
   EXPECT_HAS(failure(code_), "aborted (ABORT): another command hung, or NPU firmware 1.1.2.64");
   device_->inject({.kind = FaultKind::kCommandTimeout});
   EXPECT_HAS(failure(code_), "hung (TIMEOUT)");
-  device_->inject({.kind = FaultKind::kAsyncError, .async_code = u64{10} | u64{4} << 32, .async_place = 0x302});
+  device_->inject(
+      {.kind = FaultKind::kAsyncError, .async_code = u64{10} | u64{4} << 32, .async_place = 0x302});
   device_->inject({.kind = FaultKind::kCommandError});
   EXPECT_HAS(failure(code_), "array error: memory module, lock error at column 2, row 3");
   device_->inject({.kind = FaultKind::kSuspend});

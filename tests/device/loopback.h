@@ -1,4 +1,5 @@
-// The smallest design that moves data: shim (0,0) MM2S0 -> mem tile (0,1) -> shim S2MM0, no core. As PDI and stream.
+// The smallest design that moves data: shim (0,0) MM2S0 -> mem tile (0,1) -> shim S2MM0, no core. As PDI and
+// stream.
 #pragma once
 
 #include "arch/dma.h"
@@ -36,7 +37,8 @@ inline Bytes loopback_pdi() {
   cdo.write(at(0, arch::slave_offset(TileKind::kShim, control)), arch::packet_slave());
   cdo.write(at(0, arch::slot_offset(TileKind::kShim, control, 0)),
             arch::packet_slot({.id = arch::kTokenPacketId, .mask = 0x1F, .msel = 3, .arbiter = 5}));
-  cdo.write(at(0, arch::master_offset(TileKind::kShim, south)), arch::packet_master({.arbiter = 5, .select = 8}));
+  cdo.write(at(0, arch::master_offset(TileKind::kShim, south)),
+            arch::packet_master({.arbiter = 5, .select = 8}));
   // One buffer, lock 0 = empty, lock 1 = full; both channels loop for ever.
   cdo.write(at(1, arch::lock_offset(TileKind::kMem, 0)), 1);
   cdo.write(at(1, arch::lock_offset(TileKind::kMem, 1)), 0);
@@ -59,7 +61,8 @@ inline Bytes loopback_pdi() {
   return format::write_pdi(cdo.commands());
 }
 
-// Moves `blocks` times kLoopBytes from argument 0 to argument 1. `send` blocks are pushed in: fewer than `blocks` hang.
+// Moves `blocks` times kLoopBytes from argument 0 to argument 1. `send` blocks are pushed in: fewer than
+// `blocks` hang.
 inline Bytes loopback_stream(u32 blocks, u32 send, u64 in_offset = 0) {
   using arch::Direction;
   using arch::TileKind;

@@ -1,5 +1,5 @@
-// Deliberate damage must show: a wrong lock value, a wrong DMA stride, a transposed weight, swapped rows. Each test first proves that
-// the undamaged product is exact.
+// Deliberate damage must show: a wrong lock value, a wrong DMA stride, a transposed weight, swapped rows.
+// Each test first proves that the undamaged product is exact.
 #include <random>
 
 #include "arch/dma.h"
@@ -33,16 +33,18 @@ struct Operands {
 
 using Change = std::function<void(std::vector<format::CdoCommand>&)>;
 
-// True when the product of x and `weights` through a configuration changed by `change` is the product of the operands.
+// True when the product of x and `weights` through a configuration changed by `change` is the product of the
+// operands.
 bool exact(const Operands& operands, const std::vector<i8>& weights, const Change& change = {}) {
   Bench bench;
   bench.may_fail = true;
   bench.open(kConfig, change);
   if (!bench.outcome.ok()) return false;
-  const std::vector<u32> out = bench.product({kK, kN}, kRows, [&](const MatmulLayout& l, const MatmulPass& p, u8* wd, u8* ad) {
-    compiler::pack_weights_int8(kConfig, l, 0, kN, weights.data(), wd);
-    compiler::pack_activations_int8(kConfig, l, p, kRows, operands.x.data(), ad);
-  });
+  const std::vector<u32> out =
+      bench.product({kK, kN}, kRows, [&](const MatmulLayout& l, const MatmulPass& p, u8* wd, u8* ad) {
+        compiler::pack_weights_int8(kConfig, l, 0, kN, weights.data(), wd);
+        compiler::pack_activations_int8(kConfig, l, p, kRows, operands.x.data(), ad);
+      });
   return bench.outcome.ok() && operands.equals(out);
 }
 
@@ -51,7 +53,8 @@ Change set_register(u32 address, u32 value) {
   return [=](std::vector<format::CdoCommand>& commands) {
     int found = 0;
     for (format::CdoCommand& command : commands) {
-      if (command.kind == format::CdoKind::kWrite && command.address == address) command.value = value, ++found;
+      if (command.kind == format::CdoKind::kWrite && command.address == address)
+        command.value = value, ++found;
     }
     EXPECT_EQ(found, 1);
   };
@@ -71,7 +74,8 @@ TEST(Mutation, OneLockValue) {
 TEST(Mutation, OneDescriptorStride) {
   const Operands operands;
   EXPECT_FALSE(exact(operands, operands.w, [](std::vector<format::CdoCommand>& commands) {
-    const u32 address = arch::tile_address(5, 2, arch::bd_offset(arch::TileKind::kCore, 1));  // ring of weights
+    const u32 address =
+        arch::tile_address(5, 2, arch::bd_offset(arch::TileKind::kCore, 1));  // ring of weights
     int found = 0;
     for (format::CdoCommand& command : commands) {
       if (command.address != address || command.kind != format::CdoKind::kBlockWrite) continue;
@@ -110,7 +114,8 @@ TEST(Mutation, OneDescriptorAddress) {
     compiler::pack_activations_int8(kConfig, l, p, kRows, operands.x.data(), ad);
   });
   ASSERT_FALSE(bench.outcome.ok());
-  EXPECT_NE(bench.outcome.error().message.find("core (2,3) MM2S0 in BD 2 reads core (2,3) memory at"), std::string::npos)
+  EXPECT_NE(bench.outcome.error().message.find("core (2,3) MM2S0 in BD 2 reads core (2,3) memory at"),
+            std::string::npos)
       << bench.outcome.error().message;
   EXPECT_NE(bench.outcome.error().message.find("which nothing has written"), std::string::npos);
 }

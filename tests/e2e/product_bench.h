@@ -38,7 +38,8 @@ struct Bench {
     auto array = compiler::matmul_array(config, program->code);
     ASSERT_TRUE(array.ok()) << array.error().message;
     if (change) change(*array);
-    // Buffers have stale caches and a read of what nothing has written fails the run: everything here must pass so.
+    // Buffers have stale caches and a read of what nothing has written fails the run: everything here must
+    // pass so.
     auto node = device::open_node(device::NodeChoice::kEmulated, {.stale_cache = true, .watch = true});
     ASSERT_TRUE(node.ok()) << node.error().message;
     auto opened = device::Client::open(std::move(node).value());

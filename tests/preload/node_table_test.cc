@@ -81,7 +81,7 @@ TEST_F(NodeTableTest, MappingsAreUnmappedWithWhatSurroundsThem) {
   ASSERT_EQ(table_.mmap(room + kBytes, kBytes, MAP_SHARED | MAP_FIXED, fd, buffer(fd), &mapped), 0);
   ASSERT_EQ(mapped, room + kBytes);
   std::memset(mapped, 7, kBytes);
-  EXPECT_EQ(table_.munmap(room, kBytes + 4096), -EINVAL);          // ends inside the buffer
+  EXPECT_EQ(table_.munmap(room, kBytes + 4096), -EINVAL);           // ends inside the buffer
   EXPECT_EQ(table_.munmap(room + kBytes + 4096, kBytes), -EINVAL);  // starts inside it
   EXPECT_EQ(room[kBytes], 7);
   EXPECT_EQ(table_.munmap(room, 4 * kBytes), std::nullopt);  // the kernel removes the rest

@@ -28,7 +28,8 @@ Outcome shell(const std::string& command) {
   std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> piece;
-  for (size_t n; (n = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;) outcome.out.append(piece.data(), n);
+  for (size_t n; (n = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
+    outcome.out.append(piece.data(), n);
   const int status = ::pclose(pipe);
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   return outcome;
@@ -36,13 +37,15 @@ Outcome shell(const std::string& command) {
 
 std::string write_file(const std::string& name, ByteSpan bytes) {
   const std::string path = temporary(name);
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   return path;
 }
 
 std::string foreign_client(u32 blocks, u32 send) {
   return std::string(TEGULA_FOREIGN_CLIENT " ") + write_file("loopback.pdi", device::loopback_pdi()) + " " +
-         write_file("loopback.txn", device::loopback_stream(blocks, send)) + " " + std::to_string(blocks * device::kLoopBytes);
+         write_file("loopback.txn", device::loopback_stream(blocks, send)) + " " +
+         std::to_string(blocks * device::kLoopBytes);
 }
 
 TEST(Preload, ForeignClientMovesData) {
@@ -53,7 +56,8 @@ TEST(Preload, ForeignClientMovesData) {
 
 TEST(Preload, OtherGenerationsOfTheDriver) {
   for (const char* version : {"0.6", "0.0"}) {
-    const Outcome outcome = shell("TEGULA_NODE_DRIVER=" + std::string(version) + " " + kPreload + foreign_client(1, 1));
+    const Outcome outcome =
+        shell("TEGULA_NODE_DRIVER=" + std::string(version) + " " + kPreload + foreign_client(1, 1));
     EXPECT_EQ(outcome.code, 0) << version << ": " << outcome.out;
   }
 }
@@ -73,19 +77,25 @@ TEST(Preload, FailureIsExplainedInTheLog) {
 TEST(Preload, BadSettingIsNamed) {
   const Outcome outcome = shell(std::string("TEGULA_NODE_DRIVER=7 ") + kPreload + foreign_client(1, 1));
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_NE(outcome.out.find("libtegula_node: TEGULA_NODE_DRIVER=7: expected 0.0 to 0.16 or 1.0"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("libtegula_node: TEGULA_NODE_DRIVER=7: expected 0.0 to 0.16 or 1.0"),
+            std::string::npos)
+      << outcome.out;
 }
 
 TEST(Preload, WithoutItThereIsNoNode) {
-  if (std::filesystem::exists("/dev/accel/accel0")) GTEST_FAIL() << "this machine has a node; the test cannot tell anything here";
+  if (std::filesystem::exists("/dev/accel/accel0"))
+    GTEST_FAIL() << "this machine has a node; the test cannot tell anything here";
   const Outcome outcome = shell(foreign_client(1, 1));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.out.find("/dev/accel/accel0: No such file or directory"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("/dev/accel/accel0: No such file or directory"), std::string::npos)
+      << outcome.out;
 }
 
-// The path to a real node, through system calls, gives what the node in the same process gives, to the last bit of the vector.
+// The path to a real node, through system calls, gives what the node in the same process gives, to the last
+// bit of the vector.
 TEST(Preload, TheProgramItselfOnTheNode) {
-  const std::string command = std::string(TEGULA_PROGRAM " embed ") + TEGULA_SOURCE_DIR + "/tests/golden/tiny_bert 'a sentence' --json --device ";
+  const std::string command = std::string(TEGULA_PROGRAM " embed ") + TEGULA_SOURCE_DIR +
+                              "/tests/golden/tiny_bert 'a sentence' --json --device ";
   const Outcome npu = shell(kPreload + command + "npu"), emulated = shell(command + "emu");
   ASSERT_EQ(npu.code, 0) << npu.out;
   ASSERT_EQ(emulated.code, 0) << emulated.out;

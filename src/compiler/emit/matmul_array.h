@@ -1,5 +1,5 @@
-// The array configuration of a matrix program (DMA chains, locks, routes, core programs) and the controller streams that
-// run products on it. docs/matmul.md.
+// The array configuration of a matrix program (DMA chains, locks, routes, core programs) and the controller
+// streams that run products on it. docs/matmul.md.
 #pragma once
 
 #include <span>
@@ -41,11 +41,12 @@ struct MatmulRun {
   i64 repeat = 1;  // equal products back to back, each operand following its predecessor in memory
 };
 
-// A stream that runs the products in order and waits for the results of each. Errors: a transfer outside the limits of
-// the buffer descriptors.
+// A stream that runs the products in order and waits for the results of each. Errors: a transfer outside the
+// limits of the buffer descriptors.
 Result<Bytes> matmul_stream(const MatmulConfig& config, std::span<const MatmulRun> runs);
 
-// Sets the controller id of the channels whose tokens streams wait for; run once after the configuration is loaded.
+// Sets the controller id of the channels whose tokens streams wait for; run once after the configuration is
+// loaded.
 Bytes token_setup_stream();
 
 }  // namespace tegula::compiler

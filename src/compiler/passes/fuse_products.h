@@ -1,5 +1,5 @@
-// Groups the matrix products of a graph: those of one input that need no different epilogue become one product whose
-// weight rows stand below each other (query, key and value; gate and up).
+// Groups the matrix products of a graph: those of one input that need no different epilogue become one
+// product whose weight rows stand below each other (query, key and value; gate and up).
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct ProductGroup {
   std::vector<i64> first_column;  // of each node in the joint result
   i64 k = 0;
   i64 n = 0;
-  bool bias = false;              // some node has a bias
+  bool bias = false;  // some node has a bias
   graph::Activation activation = graph::Activation::kNone;
 };
 

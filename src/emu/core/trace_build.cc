@@ -114,7 +114,8 @@ void TraceBuilder::in_flight(const TraceStep& step) {
       const bool bypass = use.bypass == isa::Bypass::kVec;
       const u32 when = bypass ? stamp(static_cast<u32>(cycle) + 1, kBypassRead)
                               : stamp(static_cast<u32>(cycle), kLateRead);
-      touch(model_part(TraceRole::kBegin, static_cast<u32>(cycle)), use.offset, use.bytes, when, false, bypass);
+      touch(model_part(TraceRole::kBegin, static_cast<u32>(cycle)), use.offset, use.bytes, when, false,
+            bypass);
     }
   }
   if (step.memory_last != 0) {
@@ -181,34 +182,35 @@ void TraceBuilder::add_direct(int index, DirectKind kind) {
     fill(p);
     return add_part(p);
   };
-  const auto uses = [&](TracePart& p, bool write, u32 when, auto wanted) {
+  const auto uses = [&](TracePart& p, bool write, u32 when, u32 before_cycle = ~0u) {
     for (const TraceUse& use : step.uses) {
-      if (use.write == write && wanted(use))
+      if (use.write == write && use.cycle < before_cycle)
         touch(p, use.offset, use.bytes, when, write, step.is_vec && use.bypass == isa::Bypass::kVec);
     }
   };
-  const auto all = [](const TraceUse&) { return true; };
   switch (kind) {
     case DirectKind::kNow:
       d.part[0] = part([&](TracePart& p) {
-        uses(p, false, stamp(cycle, kIssueRead), all);
-        uses(p, true, stamp(cycle, kIssueWrite), all);
+        uses(p, false, stamp(cycle, kIssueRead));
+        uses(p, true, stamp(cycle, kIssueWrite));
         if (p.touches.empty()) p.first = p.last = stamp(cycle, kIssueRead);
       });
       break;
     case DirectKind::kLoad:
-      d.part[0] = part([&](TracePart& p) { p.touches.push_back({kMemoryCell, stamp(cycle + 4, kLoad), false}); });
-      d.part[1] = part([&](TracePart& p) { uses(p, true, stamp(cycle + u.latency, kVisible), all); });
+      d.part[0] = part([&](TracePart& p) {
+        p.touches.push_back({kMemoryCell, stamp(cycle + 4, kLoad), false});
+      });
+      d.part[1] = part([&](TracePart& p) { uses(p, true, stamp(cycle + u.latency, kVisible)); });
       break;
     case DirectKind::kStore:
-      d.part[0] = part([&](TracePart& p) { uses(p, false, stamp(cycle, kIssueRead), all); });
+      d.part[0] = part([&](TracePart& p) { uses(p, false, stamp(cycle, kIssueRead)); });
       d.part[1] = part([&](TracePart& p) {
         p.touches.push_back({kMemoryCell, stamp(cycle + u.latency - 1, kStore), true});
       });
       break;
     case DirectKind::kVec:
       d.part[0] = part([&](TracePart& p) {
-        uses(p, false, stamp(cycle, kIssueRead), [](const TraceUse& use) { return use.cycle < 4; });
+        uses(p, false, stamp(cycle, kIssueRead), 4);
         if (p.touches.empty()) p.first = p.last = stamp(cycle, kIssueRead);
       });
       d.part[1] = part([&](TracePart& p) {
@@ -220,7 +222,7 @@ void TraceBuilder::add_direct(int index, DirectKind kind) {
         }
         if (p.touches.empty()) p.first = p.last = stamp(cycle + 3, kLateRead);
       });
-      d.part[2] = part([&](TracePart& p) { uses(p, true, stamp(cycle + 6, kVisible), all); });
+      d.part[2] = part([&](TracePart& p) { uses(p, true, stamp(cycle + 6, kVisible)); });
       break;
   }
   direct_.push_back(d);

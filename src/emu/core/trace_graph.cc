@@ -57,7 +57,8 @@ u32 TraceGraph::connect() {
   u32 conflict = ~u32{0};
   std::map<u32, std::vector<std::pair<TraceTouch, int>>> cells;
   for (size_t i = 0; i < parts_.size(); ++i) {
-    for (const TraceTouch& touch : parts_[i].touches) cells[touch.cell].push_back({touch, static_cast<int>(i)});
+    for (const TraceTouch& touch : parts_[i].touches)
+      cells[touch.cell].push_back({touch, static_cast<int>(i)});
   }
   for (auto& [cell, touches] : cells) {
     if (cell == kMemoryCell) {

@@ -24,7 +24,8 @@ struct TracePart {
 
 class TraceGraph {
  public:
-  explicit TraceGraph(std::vector<TracePart>& parts) : parts_(parts), group_(parts.size()), next_(parts.size()) {
+  explicit TraceGraph(std::vector<TracePart>& parts)
+      : parts_(parts), group_(parts.size()), next_(parts.size()) {
     for (size_t i = 0; i < parts.size(); ++i) group_[i] = static_cast<int>(i);
     low_.resize(parts.size());
     high_.resize(parts.size());
