@@ -72,28 +72,33 @@ std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& 
   return groups;
 }
 
-Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramChoice& choice) {
-  if (choice.raw)
+Result<arch::Tile> parse_tile(const std::string& text) {
+  int col = -1, row = -1;
+  char end = 0;
+  if (std::sscanf(text.c_str(), "%d,%d%c", &col, &row, &end) != 2 || !arch::in_grid(col, row)) {
+    return fail(Code::kInvalidArgument, "--tile " + text + ": expected column,row as in 0,2");
+  }
+  return arch::Tile{static_cast<u8>(col), static_cast<u8>(row)};
+}
+
+Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramOptions& options,
+                                                 bool every_core) {
+  if (options.raw)
     return std::vector<TileProgram>{{arch::Tile{0, arch::kFirstCoreRow}, Bytes(bytes.begin(), bytes.end())}};
   TRY_ASSIGN(const std::vector<format::CdoCommand> commands, array_commands(bytes));
   std::vector<TileProgram> all = core_programs(commands);
-  if (choice.tile.empty()) {
-    if (choice.every_core) return all;
+  if (options.tile.empty()) {
+    if (every_core) return all;
     std::vector<TileProgram> distinct;
     for (ProgramGroup& group : group_programs(commands))
       distinct.push_back({group.tiles[0], std::move(group.code)});
     return distinct;
   }
-  int col = -1, row = -1;
-  char end = 0;
-  if (std::sscanf(choice.tile.c_str(), "%d,%d%c", &col, &row, &end) != 2 || !arch::in_grid(col, row)) {
-    return fail(Code::kInvalidArgument, "--tile " + choice.tile + ": expected column,row as in 0,2");
-  }
+  TRY_ASSIGN(const arch::Tile wanted, parse_tile(options.tile));
   for (TileProgram& program : all) {
-    if (program.tile.col == col && program.tile.row == row)
-      return std::vector<TileProgram>{std::move(program)};
+    if (program.tile == wanted) return std::vector<TileProgram>{std::move(program)};
   }
-  return fail(Code::kNotFound, "no program for tile " + choice.tile);
+  return fail(Code::kNotFound, "no program for tile " + options.tile);
 }
 
 }  // namespace tegula::cli

@@ -8,6 +8,7 @@
 #include "arch/grid.h"
 #include "base/bytes.h"
 #include "base/result.h"
+#include "cli/commands.h"
 #include "format/cdo.h"
 
 namespace tegula::cli {
@@ -30,13 +31,12 @@ struct ProgramGroup {
 };
 std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& commands);
 
-// Which programs of a file a command is about.
-struct ProgramChoice {
-  std::string tile;         // "C,R"; empty: all
-  bool raw = false;         // the bytes are a bare core program
-  bool every_core = false;  // without a tile: also cores with equal programs, else the first of each group
-};
-// Errors: those of array_commands; kInvalidArgument or kNotFound for the tile.
-Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramChoice& choice);
+// The value of --tile, "C,R". Errors: kInvalidArgument.
+Result<arch::Tile> parse_tile(const std::string& text);
+
+// The programs of a file that a command is about. Without a tile: every core's, or the first of each group of
+// equal ones. Errors: those of array_commands; kInvalidArgument or kNotFound for the tile.
+Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramOptions& options,
+                                                 bool every_core);
 
 }  // namespace tegula::cli

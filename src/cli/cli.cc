@@ -70,12 +70,16 @@ CLI::App* add_compile(CLI::App& app, CompileCommand& command) {
   return compile;
 }
 
+void add_program_options(CLI::App* app, ProgramOptions& options) {
+  app->add_option("file", options.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
+  app->add_option("--tile", options.tile, "only the core at column,row");
+  app->add_flag("--raw", options.raw, "the file is a bare core program");
+}
+
 CLI::App* add_lint(CLI::App& app, LintCommand& command) {
   CLI::App* lint = app.add_subcommand(
       "lint", "check core programs for what silicon punishes; exits with 1 when a rule is broken");
-  lint->add_option("file", command.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
-  lint->add_option("--tile", command.tile, "only the core at column,row");
-  lint->add_flag("--raw", command.raw, "the file is a bare core program");
+  add_program_options(lint, command);
   lint->add_flag("--allow-old-values", command.allow_old_values,
                  "the program reads old values of registers on purpose while new ones are in flight");
   lint->add_flag("--json", command.json, "print JSON");
@@ -119,9 +123,7 @@ CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
 
 CLI::App* add_disasm(CLI::App& app, DisasmCommand& command) {
   CLI::App* disasm = app.add_subcommand("disasm", "core programs as assembly text");
-  disasm->add_option("file", command.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
-  disasm->add_option("--tile", command.tile, "only the core at column,row");
-  disasm->add_flag("--raw", command.raw, "the file is a bare core program");
+  add_program_options(disasm, command);
   disasm->add_flag("--bytes", command.bytes, "print the bytes too");
   disasm->add_flag("--json", command.json, "print counts per core as JSON");
   return disasm;

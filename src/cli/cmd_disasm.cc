@@ -30,8 +30,7 @@ void print_program(const std::vector<isa::DisassembledLine>& lines, ByteSpan cod
 int cmd_disasm(const DisasmCommand& command) {
   const Result<MappedFile> file = MappedFile::open(command.file);
   if (!file.ok()) return print_error(file.error());
-  const Result<std::vector<TileProgram>> programs =
-      choose_programs(file->bytes(), {command.tile, command.raw, command.json});
+  const Result<std::vector<TileProgram>> programs = choose_programs(file->bytes(), command, command.json);
   if (!programs.ok())
     return print_error(fail(programs.error().code, command.file + ": " + programs.error().message));
   json cores = json::array();

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "cli/artifact.h"
 #include "cli/commands.h"
 #include "cli/inspect/diff.h"
 #include "cli/inspect/inspect.h"
@@ -20,12 +21,7 @@ Result<ShowOptions> show_options(const InspectCommand& command) {
   ShowOptions options;
   options.depth = command.depth;
   if (command.tile.empty()) return options;
-  int col = -1, row = -1;
-  char end = 0;
-  if (std::sscanf(command.tile.c_str(), "%d,%d%c", &col, &row, &end) != 2 || !arch::in_grid(col, row)) {
-    return fail(Code::kInvalidArgument, "--tile " + command.tile + ": expected column,row as in 0,2");
-  }
-  options.tile = arch::Tile{static_cast<u8>(col), static_cast<u8>(row)};
+  TRY_ASSIGN(options.tile, parse_tile(command.tile));
   return options;
 }
 

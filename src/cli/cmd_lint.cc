@@ -44,8 +44,7 @@ int cmd_lint(const LintCommand& command) {
     print_error(file.error());
     return 2;
   }
-  const Result<std::vector<TileProgram>> programs =
-      choose_programs(file->bytes(), {command.tile, command.raw, false});
+  const Result<std::vector<TileProgram>> programs = choose_programs(file->bytes(), command, false);
   if (!programs.ok()) return failure(command, programs.error());
   isa::LintOptions options;
   options.allow_old_value_reads = command.allow_old_values;
@@ -59,8 +58,10 @@ int cmd_lint(const LintCommand& command) {
     json findings = json::array();
     for (const isa::Finding& finding : isa::lint(*placed, options)) {
       ++(finding.severity == isa::Severity::kError ? errors : warnings);
-      findings.push_back(finding_json(finding));
-      if (command.json) continue;
+      if (command.json) {
+        findings.push_back(finding_json(finding));
+        continue;
+      }
       std::printf("%s 0x%x: %s: %s [%s]\n", tile.c_str(), finding.address, severity_name(finding.severity),
                   finding.text.c_str(), std::string(finding.rule).c_str());
     }

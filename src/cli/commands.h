@@ -65,20 +65,20 @@ struct DiffCommand {
   bool json = false;
 };
 
-struct DisasmCommand {
+// Of the commands about core programs.
+struct ProgramOptions {
   std::string file;
   std::string tile;  // "C,R"; empty: each distinct program once
   bool raw = false;  // the file is a bare core program
-  bool bytes = false;
   bool json = false;
 };
 
-struct LintCommand {
-  std::string file;
-  std::string tile;  // "C,R"; empty: each distinct program once
-  bool raw = false;  // the file is a bare core program
+struct DisasmCommand : ProgramOptions {
+  bool bytes = false;
+};
+
+struct LintCommand : ProgramOptions {
   bool allow_old_values = false;
-  bool json = false;
 };
 
 struct EmuCommand {

@@ -112,15 +112,16 @@ std::optional<int> NodeTable::munmap(void* address, u64 length) {
     for (; last != mappings_.end() && last->first < end; ++last) {
       if (last->first < start || last->first + last->second.length > end) return -EINVAL;
     }
-    for (auto it = first; it != last; ++it) {
-      if (it->second.file.process == getpid()) inside.emplace_back(it->first, it->second);
-    }
+    inside.assign(first, last);
     mappings_.erase(first, last);
   }
-  for (const auto& [at, mapping] : inside) {
-    const int error = mapping.file.client->munmap(reinterpret_cast<void*>(at), mapping.length);
-    if (error != 0) return error;
+  int error = 0;
+  for (auto& [at, mapping] : inside) {
+    if (error == 0 && mapping.file.process == getpid())
+      error = mapping.file.client->munmap(reinterpret_cast<void*>(at), mapping.length);
+    let_go(std::move(mapping.file));
   }
+  if (error != 0) return error;
   return std::nullopt;
 }
 
@@ -130,22 +131,22 @@ void NodeTable::duplicated(int from, int to) {
   if (found != files_.end() && from != to) files_[to] = found->second;
 }
 
+// Gives up a reference, without the lock: the last one closes the client. A mapping holds one too, as in the
+// kernel. In a child the client is the parent's, and its threads are not here: it must not be closed.
+void NodeTable::let_go(OpenFile file) {
+  if (file.process != getpid()) (void)new OpenFile(std::move(file));
+}
+
 void NodeTable::closed(int fd) {
   OpenFile file;
-  bool last = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = files_.find(fd);
     if (found == files_.end()) return;
     file = std::move(found->second);
     files_.erase(found);
-    last = file.process == getpid();
-    for (const auto& [other, open_file] : files_) last &= open_file.client != file.client;
-    // A mapping keeps an open file alive in the kernel; its buffers stay readable here too, as the client
-    // object does.
-    for (const auto& [at, mapping] : mappings_) last &= mapping.file.client != file.client;
   }
-  if (last) file.client->close();
+  let_go(std::move(file));
 }
 
 void NodeTable::log_failure() {

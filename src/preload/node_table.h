@@ -61,6 +61,7 @@ class NodeTable {
   };
 
   std::optional<OpenFile> find(int fd) const;
+  static void let_go(OpenFile file);
   void log_failure();
 
   const TableOptions options_;

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "cli/pull.h"
 #include "program/program.h"
+#include "temporary.h"
 
 namespace tegula::cli {
 namespace {
@@ -29,7 +30,7 @@ constexpr u64 kFileBytes = 1 << 20;
 class Pull : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / ("tegula_pull_" + std::to_string(::getpid()));
+    root_ = temporary("pull");
     fs::create_directories(packages());
     ASSERT_EQ(::setenv("TEGULA_MODEL_DIR", models().c_str(), 1), 0);
     Bytes content(kFileBytes);

@@ -1,13 +1,13 @@
 // The table generator refuses broken tables and names the row.
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+
+#include "temporary.h"
 
 namespace {
 
@@ -21,7 +21,7 @@ std::string read(const fs::path& path) {
 
 // What the generator prints when `from` is replaced by `to` in a copy of one table; empty when it succeeds.
 std::string generate(const std::string& table, const std::string& from, const std::string& to) {
-  const fs::path root = fs::path(testing::TempDir()) / ("isa_gen_" + std::to_string(::getpid()));
+  const fs::path root = tegula::temporary("isa_gen");
   fs::remove_all(root);
   fs::create_directories(root / "tables");
   for (const auto& entry : fs::directory_iterator(TEGULA_SOURCE_DIR "/src/isa/tables")) {
