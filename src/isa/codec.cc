@@ -3,6 +3,7 @@
 // codes come from registers.tsv, immediates from immediates.tsv.
 #include <bit>
 #include <string>
+#include <vector>
 
 #include "isa/isa.h"
 #include "isa/tables.h"
@@ -220,41 +221,90 @@ Result<u64> encode_slot(const Instr& instr) {
   return word;
 }
 
-// bundle comes in zeroed.
-Result<void> decode_into(ByteSpan code, Bundle& bundle) {
-  if (code.size() < 2) {
-    return fail(Code::kCorrupt,
-                "bundle: " + std::to_string(code.size()) + " bytes left, at least 2 expected");
-  }
-  const int bytes = bundle_length(code[0]);
-  if (static_cast<size_t>(bytes) > code.size()) {
-    return fail(Code::kCorrupt, "bundle: first byte " + hex(code[0]) + " asks for " + std::to_string(bytes) +
-                                    " bytes, " + std::to_string(code.size()) + " are left");
-  }
+enum class Failure : u8 { kNone, kEmpty, kCut, kFormat, kSlot };
+
+// What stopped a decoding.
+struct Stop {
+  Failure failure = Failure::kNone;
+  u8 format = 0;
+  u8 slot = 0;  // of the format
+  u64 slot_word = 0;
+};
+
+Word128 load_word(ByteSpan code, int bytes) {
   u8 raw[16] = {};
   std::memcpy(raw, code.data(), static_cast<size_t>(bytes));
-  const Word128 word{load_le<u64>(raw), load_le<u64>(raw + 8)};
+  return {load_le<u64>(raw), load_le<u64>(raw + 8)};
+}
+
+// Overwrites all of bundle.
+Stop decode_into(ByteSpan code, Bundle& bundle) {
+  if (code.size() < 2) return {.failure = Failure::kEmpty};
+  const int bytes = bundle_length(code[0]);
+  if (static_cast<size_t>(bytes) > code.size()) return {.failure = Failure::kCut};
+  const Word128 word = load_word(code, bytes);
   const int index = find_format(word, bytes);
-  if (index < 0) {
-    return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) +
-                                    ": no bundle format of " + std::to_string(bytes) +
-                                    " bytes has these constant bits");
-  }
+  if (index < 0) return {.failure = Failure::kFormat};
   const Format& format = tables::kFormats[index];
   bundle.bytes = static_cast<u8>(bytes);
   bundle.format = static_cast<u8>(index);
   bundle.count = format.count;
-  for (int i = 0; i < format.count; ++i) {
+  for (Instr& instr : bundle.instr) instr = Instr{};
+  for (u8 i = 0; i < format.count; ++i) {
     const tables::FormatSlot& place = format.slot[i];
     const u64 slot_word = field(word, place.shift, tables::kSlotBits[static_cast<size_t>(place.slot)]);
-    if (!decode_slot(place.slot, slot_word, bundle.instr[i])) {
-      return fail(Code::kCorrupt, "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes))) + " (" +
-                                      std::string(format.name) + "): " + hex(slot_word) +
-                                      " is no instruction of slot " +
-                                      kSlotName[static_cast<size_t>(place.slot)]);
-    }
+    if (!decode_slot(place.slot, slot_word, bundle.instr[i]))
+      return {Failure::kSlot, static_cast<u8>(index), i, slot_word};
   }
   return {};
+}
+
+Error decode_error(const Stop& stop, ByteSpan code) {
+  const auto left = std::to_string(code.size());
+  if (stop.failure == Failure::kEmpty)
+    return fail(Code::kCorrupt, "bundle: " + left + " bytes left, at least 2 expected");
+  const int bytes = bundle_length(code[0]);
+  if (stop.failure == Failure::kCut) {
+    return fail(Code::kCorrupt, "bundle: first byte " + hex(code[0]) + " asks for " + std::to_string(bytes) +
+                                    " bytes, " + left + " are left");
+  }
+  const std::string shown = "bundle " + hex_bytes(code.first(static_cast<size_t>(bytes)));
+  if (stop.failure == Failure::kFormat) {
+    return fail(Code::kCorrupt,
+                shown + ": no bundle format of " + std::to_string(bytes) + " bytes has these constant bits");
+  }
+  const Format& format = tables::kFormats[stop.format];
+  return fail(Code::kCorrupt, shown + " (" + std::string(format.name) + "): " + hex(stop.slot_word) +
+                                  " is no instruction of slot " +
+                                  kSlotName[static_cast<size_t>(format.slot[stop.slot].slot)]);
+}
+
+// Per op: the bits of the slot word that mean something, and whether some register has several codes.
+struct OpCare {
+  u64 bits = 0;
+  bool aliases = false;
+};
+
+std::array<OpCare, tables::kOps> make_care() {
+  std::array<OpCare, tables::kOps> care;
+  for (int op = 0; op < tables::kOps; ++op) {
+    const Encoding& encoding = tables::kEncoding[op];
+    care[op].bits = encoding.mask;
+    for (int i = 0; i < encoding.count; ++i) {
+      const OperandCode& operand = encoding.operands[i];
+      for (const tables::Piece& piece : operand.piece)
+        care[op].bits |= ((u64{1} << piece.bits) - 1) << piece.shift;
+      const OperandInfo& in = tables::kInstrInfo[op].operands[static_cast<size_t>(i)];
+      if (!operand.is_reg || !in.has_field) continue;
+      std::vector<bool> seen(tables::kRegs);
+      for (size_t code = 0; code < size_t{1} << tables::kRegClasses[in.cls].bits; ++code) {
+        const Reg reg = tables::kRegOfCode[operand.table + code];
+        care[op].aliases |= reg != Reg::kNone && seen[static_cast<size_t>(reg)];
+        seen[static_cast<size_t>(reg)] = true;
+      }
+    }
+  }
+  return care;
 }
 
 }  // namespace
@@ -291,9 +341,29 @@ int format_count() {
 
 Result<Bundle> decode(ByteSpan code) {
   Result<Bundle> result{Bundle{}};  // filled in place: a bundle is half a kilobyte
-  auto done = decode_into(code, *result);
-  if (!done.ok()) result = done.error();
+  const Stop stop = decode_into(code, *result);
+  if (stop.failure != Failure::kNone) result = decode_error(stop, code);
   return result;
+}
+
+bool try_decode(ByteSpan code, Bundle& bundle) {
+  return decode_into(code, bundle).failure == Failure::kNone;
+}
+
+bool is_canonical(ByteSpan code, const Bundle& bundle) {
+  static const std::array<OpCare, tables::kOps> care = make_care();
+  const Word128 word = load_word(code, bundle.bytes);
+  const Format& format = tables::kFormats[bundle.format];
+  Word128 known{format.mask[0], format.mask[1]};
+  for (int i = 0; i < bundle.count; ++i) {
+    const OpCare& op = care[static_cast<size_t>(bundle.instr[i].op)];
+    put_field(known, format.slot[i].shift, op.bits);
+    if (!op.aliases) continue;
+    const auto slot = static_cast<size_t>(format.slot[i].slot);
+    const Result<u64> again = encode_slot(bundle.instr[i]);
+    if (!again.ok() || *again != field(word, format.slot[i].shift, tables::kSlotBits[slot])) return false;
+  }
+  return (word.lo & ~known.lo) == 0 && (word.hi & ~known.hi) == 0;
 }
 
 Result<Bytes> encode(const Bundle& bundle) {

@@ -47,6 +47,28 @@ bool is_move_constant(Op op) {
   return op == Op::MOVXM || op == Op::MOVA || op == Op::MOVX_alu_cg || op == Op::MOV_alu_mv_mv_mv_cg;
 }
 
+bool may_write(const OperandInfo& operand, Reg reg) {
+  if (!operand.is_out || operand.kind != OperandKind::kReg) return false;
+  const auto members = reg_class(operand.cls).members;
+  return std::any_of(members.begin(), members.end(), [reg](Reg member) { return overlaps(member, reg); });
+}
+
+// Whether the op can write ls, le or lc: most cannot, and their operands need no look.
+bool may_set_loop(Op op) {
+  static const std::vector<bool> table = [] {
+    std::vector<bool> out(static_cast<size_t>(Op::kCount));
+    for (size_t i = 0; i < out.size(); ++i) {
+      const InstrInfo& in = info(static_cast<Op>(i));
+      for (const Reg reg : {Reg::ls, Reg::le, Reg::lc}) {
+        for (const OperandInfo& operand : in.operands) out[i] = out[i] || may_write(operand, reg);
+        for (const Reg def : in.implicit_defs) out[i] = out[i] || overlaps(def, reg);
+      }
+    }
+    return out;
+  }();
+  return table[static_cast<size_t>(op)];
+}
+
 }  // namespace
 
 Write write_of(const Instr& instr, Reg reg) {
@@ -128,6 +150,7 @@ void Flow::find_loops() {
     }
     for (int n = 0; n < at(i).bundle.count; ++n) {
       const Instr& instr = at(i).bundle.instr[static_cast<size_t>(n)];
+      if (!may_set_loop(instr.op)) continue;
       const Write ls = write_of(instr, Reg::ls), le = write_of(instr, Reg::le), lc = write_of(instr, Reg::lc);
       if (ls.writes) start = ls.constant;
       if (le.writes) end = le.constant;
@@ -148,13 +171,12 @@ void Flow::link() {
       const int target = find(*branch(b)->target);
       if (target >= 0 && std::find(next.begin(), next.end(), target) == next.end()) next.push_back(target);
     }
-    for (const HardwareLoop& loop : loops_) {
-      const int start = find(loop.start);
-      if (at(i).address == loop.end && start >= 0 &&
-          std::find(next.begin(), next.end(), start) == next.end()) {
-        next.push_back(start);
-      }
-    }
+  }
+  for (const HardwareLoop& loop : loops_) {
+    const int start = find(loop.start), end = find(loop.end);
+    if (start < 0 || end < 0) continue;
+    auto& next = next_[static_cast<size_t>(end)];
+    if (std::find(next.begin(), next.end(), start) == next.end()) next.push_back(start);
   }
 }
 

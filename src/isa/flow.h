@@ -1,4 +1,5 @@
-// Control flow of a placed program, for the lint: branches with their targets, delay slots, hardware loops.
+// Control flow of a placed program, for the lint and the listing: branches with their targets, delay
+// slots, hardware loops.
 #pragma once
 
 #include <optional>
@@ -6,10 +7,9 @@
 #include <vector>
 
 #include "isa/lint.h"
+#include "isa/sweep.h"
 
 namespace tegula::isa {
-
-constexpr int kDelaySlots = 5;
 
 struct Branch {
   bool conditional = false;

@@ -126,6 +126,14 @@ struct Bundle {
 // bytes).
 Result<Bundle> decode(ByteSpan code);
 
+// The same without an error to tell, over a bundle that may have been used before; false leaves it in an
+// unspecified state.
+bool try_decode(ByteSpan code, Bundle& bundle);
+
+// Whether `code`, which decoded to bundle, is what encode(bundle) writes. It is not where bits without a
+// meaning are set or a register is named by the second of its codes.
+bool is_canonical(ByteSpan code, const Bundle& bundle);
+
 // Encodes the bundle. format/bytes of the argument are honoured when set (bytes != 0), else the shortest
 // format that holds all its slots is used. Operands without a field may be Reg::kNone (see complete()).
 // Error: an operand not encodable in its class, slots that no format holds.

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "isa/flow.h"
+#include "isa/sweep.h"
 #include "isa/text.h"
 
 namespace tegula::isa {
@@ -19,7 +20,7 @@ namespace {
 // Longest time between issue and the last effect of an instruction in schedule.tsv, rounded up.
 constexpr int kHorizon = 16;
 constexpr int kLockDistance = 4;
-constexpr u32 kLine = 16;
+constexpr u32 kLine = kFetchLine;
 // Smallest distance from the end of the last set-up bundle to the bundle at le in running code.
 constexpr u32 kLoopDistance = 96;
 
@@ -481,25 +482,13 @@ std::span<const LintRule> lint_rules() {
 
 Result<std::vector<PlacedBundle>> place(ByteSpan code, u32 base) {
   std::vector<PlacedBundle> out;
-  int left = -1;  // delay bundles left of an unconditional transfer, -1: none
-  for (size_t at = 0; at < code.size();) {
-    if (left == 0) {  // padding to the next line
-      at += (kLine - (base + at) % kLine) % kLine;
-      left = -1;
-      continue;
+  for (Sweep sweep(code, base); sweep.next();) {
+    if (sweep.padding()) continue;
+    if (!sweep.valid()) {
+      const Error error = decode(code.subspan(sweep.address() - base)).error();
+      return fail(error.code, "address " + hex(sweep.address()) + ": " + error.message);
     }
-    const auto bundle = decode(code.subspan(at));
-    if (!bundle.ok()) {
-      return fail(bundle.error().code,
-                  "address " + hex(base + static_cast<u32>(at)) + ": " + bundle.error().message);
-    }
-    out.push_back({base + static_cast<u32>(at), *bundle});
-    at += bundle->bytes;
-    if (left > 0) --left;
-    for (int n = 0; n < bundle->count && left < 0; ++n) {
-      const Op op = bundle->instr[static_cast<size_t>(n)].op;
-      if (op == Op::J_lng || op == Op::J_alumv_or || op == Op::RET) left = kDelaySlots;
-    }
+    out.push_back({sweep.address(), sweep.bundle()});
   }
   return out;
 }

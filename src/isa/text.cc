@@ -3,8 +3,10 @@
 #include "isa/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
+#include "isa/sweep.h"
 #include "isa/tables.h"
 
 namespace tegula::isa {
@@ -44,10 +46,26 @@ struct Mismatch {
   }
 };
 
+// Digits with an optional 0x; false when there are none or too many, or when a word goes on behind them.
+bool parse_digits(std::string_view text, size_t& at, i64& value) {
+  const bool is_hex = at + 1 < text.size() && text[at] == '0' && lower(text[at + 1]) == 'x';
+  if (is_hex) at += 2;
+  const i64 base = is_hex ? 16 : 10;
+  const size_t first = at;
+  value = 0;
+  for (; at < text.size() && is_word(text[at]); ++at) {
+    const char c = lower(text[at]);
+    const i64 digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
+    if (digit >= base || value > (i64{1} << 48)) return false;
+    value = value * base + digit;
+  }
+  return at != first;
+}
+
 class Matcher {
  public:
-  Matcher(std::string_view line, size_t at, size_t end, Mismatch& mismatch)
-      : line_(line), at_(at), end_(end), mismatch_(mismatch) {}
+  Matcher(std::string_view line, size_t at, size_t end, const Symbols& symbols, Mismatch& mismatch)
+      : line_(line), at_(at), end_(end), symbols_(symbols), mismatch_(mismatch) {}
 
   bool instruction(Op op, Instr& instr) {
     instr = Instr{};
@@ -124,29 +142,21 @@ class Matcher {
     const std::string wanted = "a number " + std::to_string(cls.min) + ".." + std::to_string(cls.max) +
                                (cls.step > 1 ? " in steps of " + std::to_string(cls.step) : std::string());
     size_t at = at_;
-    const bool negative = at < end_ && line_[at] == '-';
-    if (at < end_ && (line_[at] == '-' || line_[at] == '+')) ++at;
-    const bool is_hex = at + 1 < end_ && line_[at] == '0' && lower(line_[at + 1]) == 'x';
-    if (is_hex) at += 2;
-    const i64 base = is_hex ? 16 : 10;
-    const size_t first = at;
-    i64 number = 0;
-    for (; at < end_ && is_word(line_[at]); ++at) {
-      const char c = lower(line_[at]);
-      const i64 digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-      if (digit >= base || number > (i64{1} << 48)) return miss(wanted);
-      number = number * base + digit;
+    const Number number = parse_number(line_.substr(0, end_), at, symbols_);
+    if (number.kind == Number::kUndefined) return miss("a label or symbol that is defined, or " + wanted);
+    if (number.kind == Number::kNone) return miss(wanted);
+    const i64 v = number.kind == Number::kLater ? cls.min : number.value;
+    if (v < cls.min || v > cls.max || (v - cls.offset) % cls.step != 0) {
+      return miss(number.symbolic ? wanted + " (it is " + std::to_string(v) + ")" : wanted);
     }
-    if (at == first) return miss(wanted);
-    if (negative) number = -number;
-    if (number < cls.min || number > cls.max || (number - cls.offset) % cls.step != 0) return miss(wanted);
-    value = number;
+    value = v;
     at_ = at;
     return true;
   }
 
   std::string_view line_;
   size_t at_, end_;
+  const Symbols& symbols_;
   Mismatch& mismatch_;
 };
 
@@ -156,15 +166,15 @@ std::unordered_map<std::string_view, std::vector<Op>> make_mnemonics() {
   return map;
 }
 
-Error syntax_error(std::string_view line, size_t at, size_t end, const std::string& expected) {
+SyntaxError syntax_error(std::string_view line, size_t at, size_t end, const std::string& expected) {
   const size_t stop = std::min(end, at + 24);
   const std::string found = at < end ? "'" + std::string(line.substr(at, stop - at)) + "'" : "the end";
-  return fail(Code::kInvalidArgument,
-              "column " + std::to_string(at + 1) + ": expected " + expected + ", found " + found);
+  return {at + 1, "expected " + expected + ", found " + found};
 }
 
 // All instructions that the text between at and end can mean; usually one.
-Result<std::vector<Instr>> parse_instruction(std::string_view line, size_t at, size_t end) {
+std::vector<Instr> parse_instruction(std::string_view line, size_t at, size_t end, const Symbols& symbols,
+                                     std::optional<SyntaxError>& error) {
   static const auto mnemonics = make_mnemonics();
   while (at < end && is_space(line[at])) ++at;
   size_t word = at;
@@ -172,14 +182,17 @@ Result<std::vector<Instr>> parse_instruction(std::string_view line, size_t at, s
   std::string mnemonic(line.substr(at, word - at));
   std::transform(mnemonic.begin(), mnemonic.end(), mnemonic.begin(), lower);
   const auto found = mnemonics.find(mnemonic);
-  if (found == mnemonics.end()) return syntax_error(line, at, end, "a mnemonic");
-  Mismatch mismatch;
   std::vector<Instr> matches;
+  if (found == mnemonics.end()) {
+    error = syntax_error(line, at, end, "a mnemonic");
+    return matches;
+  }
+  Mismatch mismatch;
   for (Op op : found->second) {
     Instr instr;
-    if (Matcher(line, word, end, mismatch).instruction(op, instr)) matches.push_back(instr);
+    if (Matcher(line, word, end, symbols, mismatch).instruction(op, instr)) matches.push_back(instr);
   }
-  if (matches.empty()) return syntax_error(line, mismatch.at, end, mismatch.expected);
+  if (matches.empty()) error = syntax_error(line, mismatch.at, end, mismatch.expected);
   return matches;
 }
 
@@ -200,37 +213,48 @@ int slot_rank(const Instr& instr) {
   return kRank[static_cast<size_t>(info(instr.op).slot)];
 }
 
-std::string byte_text(ByteSpan bytes) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text = ".byte";
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    text += i == 0 ? " 0x" : ", 0x";
-    text += digits[bytes[i] >> 4];
-    text += digits[bytes[i] & 15];
-  }
-  return text;
-}
-
 }  // namespace
 
-std::string to_text(const Instr& instr) {
-  if (static_cast<size_t>(instr.op) >= static_cast<size_t>(tables::kOps)) return "?";
+void append_data(std::string& out, ByteSpan bytes) {
+  static const char digits[] = "0123456789abcdef";
+  out += ".byte";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    out += i == 0 ? " 0x" : ", 0x";
+    out += digits[bytes[i] >> 4];
+    out += digits[bytes[i] & 15];
+  }
+}
+
+void append_text(std::string& out, const Instr& instr, int label_operand, std::string_view label) {
+  if (static_cast<size_t>(instr.op) >= static_cast<size_t>(tables::kOps)) {
+    out += '?';
+    return;
+  }
   const InstrInfo& in = info(instr.op);
-  std::string text(in.mnemonic);
+  out += in.mnemonic;
   const auto items = tables::kSyntax[static_cast<size_t>(instr.op)];
-  if (!items.empty()) text += ' ';
+  if (!items.empty()) out += ' ';
   for (const tables::SyntaxItem& item : items) {
     if (item.operand < 0) {
-      text += item.text;
+      out += item.text;
       continue;
     }
     const auto i = static_cast<size_t>(item.operand);
     if (in.operands[i].kind == OperandKind::kReg) {
-      text += reg_info(static_cast<Reg>(instr.operand[i])).name;
+      out += reg_info(static_cast<Reg>(instr.operand[i])).name;
+    } else if (item.operand == label_operand) {
+      out += label;
     } else {
-      text += std::to_string(instr.operand[i]);
+      char digits[24];
+      const auto end = std::to_chars(digits, digits + sizeof(digits), instr.operand[i]).ptr;
+      out.append(digits, end);
     }
   }
+}
+
+std::string to_text(const Instr& instr) {
+  std::string text;
+  append_text(text, instr);
   return text;
 }
 
@@ -238,27 +262,51 @@ std::string to_text(const Bundle& bundle) {
   std::string text;
   for (int i = 0; i < bundle.count; ++i) {
     if (i != 0) text += ';';
-    text += to_text(bundle.instr[static_cast<size_t>(i)]);
+    append_text(text, bundle.instr[static_cast<size_t>(i)]);
   }
   return text;
 }
 
-Result<Bundle> assemble(std::string_view line) {
+Number parse_number(std::string_view text, size_t& at, const Symbols& symbols) {
+  Number number;
+  bool negative = at < text.size() && text[at] == '-';
+  if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+  const bool named = at < text.size() && is_word(text[at]) && !(text[at] >= '0' && text[at] <= '9');
+  if (!named || negative || !symbols) {
+    if (!parse_digits(text, at, number.value)) return {};
+    if (negative) number.value = -number.value;
+    number.kind = Number::kKnown;
+    return number;
+  }
+  const size_t first = at;
+  while (at < text.size() && is_word(text[at])) ++at;
+  number = symbols(text.substr(first, at - first));
+  number.symbolic = true;
+  negative = at < text.size() && text[at] == '-';
+  if (at < text.size() && (text[at] == '-' || text[at] == '+')) {
+    i64 offset = 0;
+    if (!parse_digits(text, ++at, offset)) return {};
+    number.value += negative ? -offset : offset;
+  }
+  return number;
+}
+
+std::optional<SyntaxError> assemble(std::string_view line, const Symbols& symbols, Bundle& bundle) {
   std::vector<std::vector<Instr>> readings;
   for (size_t at = 0; at <= line.size();) {
     const size_t end = std::min(line.find(';', at), line.size());
     if (readings.size() == 6)
       return syntax_error(line, at, line.size(), "at most 6 instructions in a bundle");
-    TRY_ASSIGN(auto reading, parse_instruction(line, at, end));
-    readings.push_back(std::move(reading));
+    std::optional<SyntaxError> error;
+    readings.push_back(parse_instruction(line, at, end, symbols, error));
+    if (error) return error;
     at = end + 1;
   }
-  Bundle bundle;
+  bundle = Bundle{};
   bundle.count = static_cast<u8>(readings.size());
   if (!choose(readings, 0, 0, bundle)) {
-    return fail(Code::kInvalidArgument,
-                "'" + std::string(line) +
-                    "': two instructions need the same slot, or no bundle format has these slots");
+    return SyntaxError{1, "'" + std::string(line) +
+                              "': two instructions need the same slot, or no bundle format has these slots"};
   }
   std::sort(bundle.instr.begin(), bundle.instr.begin() + bundle.count,
             [](const Instr& a, const Instr& b) { return slot_rank(a) < slot_rank(b); });
@@ -268,25 +316,33 @@ Result<Bundle> assemble(std::string_view line) {
   }
   bundle.format = static_cast<u8>(best_format(mask));
   bundle.bytes = format_bytes(bundle.format);
+  return std::nullopt;
+}
+
+Result<Bundle> assemble(std::string_view line) {
+  Result<Bundle> bundle{Bundle{}};
+  const auto error = assemble(line, {}, *bundle);
+  if (error) {
+    const bool whole = error->text.starts_with('\'');
+    bundle = fail(Code::kInvalidArgument,
+                  (whole ? "" : "column " + std::to_string(error->column) + ": ") + error->text);
+  }
   return bundle;
 }
 
 std::vector<DisassembledLine> disassemble(ByteSpan code, u32 base) {
   std::vector<DisassembledLine> lines;
-  for (size_t at = 0; at < code.size();) {
+  for (Sweep sweep(code, base); sweep.next();) {
     DisassembledLine line;
-    line.address = base + static_cast<u32>(at);
-    const auto bundle = decode(code.subspan(at));
-    if (bundle.ok()) {
-      line.valid = true;
-      line.bundle = *bundle;
-      line.bytes = bundle->bytes;
-      line.text = to_text(*bundle);
+    line.address = sweep.address();
+    line.bytes = static_cast<u8>(sweep.bytes().size());
+    line.valid = sweep.valid();
+    if (line.valid) {
+      line.bundle = sweep.bundle();
+      line.text = to_text(line.bundle);
     } else {
-      line.bytes = static_cast<u8>(std::min<size_t>(2, code.size() - at));
-      line.text = byte_text(code.subspan(at, line.bytes));
+      append_data(line.text, sweep.bytes());
     }
-    at += line.bytes;
     lines.push_back(std::move(line));
   }
   return lines;

@@ -3,6 +3,8 @@
 // decimal with '#'.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,12 @@ namespace tegula::isa {
 
 std::string to_text(const Instr& instr);
 
+// Appends the text. Immediate operand `label_operand` (-1: none) is printed as `label`.
+void append_text(std::string& out, const Instr& instr, int label_operand = -1, std::string_view label = {});
+
+// ".byte 0x12, 0x34"
+void append_data(std::string& out, ByteSpan bytes);
+
 // The instructions of a bundle joined by ';', explicit nops included.
 std::string to_text(const Bundle& bundle);
 
@@ -21,15 +29,38 @@ std::string to_text(const Bundle& bundle);
 // there.
 Result<Bundle> assemble(std::string_view line);
 
+// A number of the source text: digits, or a symbol with an optional offset ("loop+16").
+struct Number {
+  enum Kind : u8 {
+    kNone,
+    kKnown,
+    kLater,
+    kUndefined
+  } kind = kNone;  // kLater: some value that is not known yet
+  i64 value = 0;
+  bool symbolic = false;
+};
+// The value of a symbol. Without a function there are no symbols.
+using Symbols = std::function<Number(std::string_view)>;
+// The number at `at`, which moves behind it; kNone when there is none.
+Number parse_number(std::string_view text, size_t& at, const Symbols& symbols);
+
+struct SyntaxError {
+  size_t column = 0;  // from 1
+  std::string text;   // what was expected, what was found
+};
+// assemble() with symbols as immediates.
+std::optional<SyntaxError> assemble(std::string_view line, const Symbols& symbols, Bundle& bundle);
+
 struct DisassembledLine {
   u32 address = 0;
   u8 bytes = 0;        // at least 1
-  bool valid = false;  // false: no bundle here; text is ".byte 0x12, 0x34"
+  bool valid = false;  // false: data
   Bundle bundle;       // when valid
   std::string text;
 };
 
-// All of a program. Bytes that are no bundle become ".byte" lines of two bytes, after which decoding goes on.
+// All of a program, in the pieces of Sweep (isa/sweep.h).
 std::vector<DisassembledLine> disassemble(ByteSpan code, u32 base = 0);
 
 }  // namespace tegula::isa
