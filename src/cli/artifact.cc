@@ -8,6 +8,7 @@
 #include "format/detect.h"
 #include "format/pdi.h"
 #include "format/xclbin.h"
+#include "isa/assembler.h"
 
 namespace tegula::cli {
 namespace {
@@ -22,7 +23,7 @@ void put(Bytes& code, u32 at, const void* data, u64 size) {
 
 }  // namespace
 
-Result<std::vector<format::CdoCommand>> array_commands(ByteSpan bytes) {
+Result<Commands> array_commands(ByteSpan bytes) {
   const format::FileKind kind = format::detect(bytes);
   if (kind == format::FileKind::kCdo) return format::read_cdo(bytes);
   ByteSpan image = bytes;
@@ -38,7 +39,7 @@ Result<std::vector<format::CdoCommand>> array_commands(ByteSpan bytes) {
   return std::move(pdi.commands);
 }
 
-std::vector<TileProgram> core_programs(const std::vector<format::CdoCommand>& commands) {
+std::vector<TileProgram> core_programs(const Commands& commands) {
   std::map<arch::Tile, Bytes> programs;
   for (const format::CdoCommand& command : commands) {
     const arch::Location at = arch::locate(command.address);
@@ -57,7 +58,7 @@ std::vector<TileProgram> core_programs(const std::vector<format::CdoCommand>& co
   return out;
 }
 
-std::vector<ProgramGroup> group_programs(const std::vector<format::CdoCommand>& commands) {
+std::vector<ProgramGroup> group_programs(const Commands& commands) {
   std::vector<ProgramGroup> groups;
   for (TileProgram& program : core_programs(commands)) {
     bool known = false;
@@ -81,24 +82,40 @@ Result<arch::Tile> parse_tile(const std::string& text) {
   return arch::Tile{static_cast<u8>(col), static_cast<u8>(row)};
 }
 
-Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramOptions& options,
-                                                 bool every_core) {
-  if (options.raw)
-    return std::vector<TileProgram>{{arch::Tile{0, arch::kFirstCoreRow}, Bytes(bytes.begin(), bytes.end())}};
-  TRY_ASSIGN(const std::vector<format::CdoCommand> commands, array_commands(bytes));
-  std::vector<TileProgram> all = core_programs(commands);
-  if (options.tile.empty()) {
-    if (every_core) return all;
+namespace {
+
+Result<std::vector<TileProgram>> choose_of(const Commands& commands, const std::string& tile,
+                                           bool every_core) {
+  if (tile.empty() && !every_core) {
     std::vector<TileProgram> distinct;
     for (ProgramGroup& group : group_programs(commands))
       distinct.push_back({group.tiles[0], std::move(group.code)});
     return distinct;
   }
-  TRY_ASSIGN(const arch::Tile wanted, parse_tile(options.tile));
+  std::vector<TileProgram> all = core_programs(commands);
+  if (tile.empty()) return all;
+  TRY_ASSIGN(const arch::Tile wanted, parse_tile(tile));
   for (TileProgram& program : all) {
     if (program.tile == wanted) return std::vector<TileProgram>{std::move(program)};
   }
-  return fail(Code::kNotFound, "no program for tile " + options.tile);
+  return fail(Code::kNotFound, "no program for tile " + tile);
+}
+
+}  // namespace
+
+Result<std::vector<TileProgram>> choose_programs(ByteSpan bytes, const ProgramOptions& options,
+                                                 bool every_core, Commands* configuration) {
+  if (options.raw && bytes.size() > isa::kMaxProgramBytes) {
+    return fail(Code::kOutOfRange, "has " + std::to_string(bytes.size()) +
+                                       " bytes; expected a bare core program of at most " +
+                                       std::to_string(isa::kMaxProgramBytes));
+  }
+  if (options.raw)
+    return std::vector<TileProgram>{{arch::Tile{0, arch::kFirstCoreRow}, Bytes(bytes.begin(), bytes.end())}};
+  TRY_ASSIGN(Commands commands, array_commands(bytes));
+  auto programs = choose_of(commands, options.tile, every_core);
+  if (configuration != nullptr) *configuration = std::move(commands);
+  return programs;
 }
 
 }  // namespace tegula::cli

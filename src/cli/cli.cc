@@ -125,8 +125,17 @@ CLI::App* add_disasm(CLI::App& app, DisasmCommand& command) {
   CLI::App* disasm = app.add_subcommand("disasm", "core programs as assembly text");
   add_program_options(disasm, command);
   disasm->add_flag("--bytes", command.bytes, "print the bytes too");
-  disasm->add_flag("--json", command.json, "print counts per core as JSON");
+  disasm->add_flag("--cycles", command.cycles, "print issue cycles, and from when results are seen");
+  disasm->add_flag("--json", command.json, "print counts and functions per core as JSON");
   return disasm;
+}
+
+CLI::App* add_asm(CLI::App& app, AsmCommand& command) {
+  CLI::App* assembler = app.add_subcommand("asm", "assembly text, as of disasm, to a bare core program");
+  assembler->add_option("file", command.file, "source")->required();
+  assembler->add_option("-o,--out", command.out, "file to write")->required();
+  assembler->add_flag("--json", command.json, "print sizes and labels as JSON");
+  return assembler;
 }
 
 CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
@@ -197,6 +206,8 @@ int run_cli(int argc, char** argv) {
   diff_app->add_flag("--json", diff.json, "print JSON");
   DisasmCommand disasm;
   const CLI::App* disasm_app = add_disasm(app, disasm);
+  AsmCommand assembler;
+  const CLI::App* asm_app = add_asm(app, assembler);
   LintCommand lint;
   const CLI::App* lint_app = add_lint(app, lint);
   EmuCommand emu;
@@ -221,6 +232,7 @@ int run_cli(int argc, char** argv) {
   if (*inspect_app) return cmd_inspect(inspect);
   if (*diff_app) return cmd_diff(diff);
   if (*disasm_app) return cmd_disasm(disasm);
+  if (*asm_app) return cmd_asm(assembler);
   if (*lint_app) return cmd_lint(lint);
   if (*emu_app) return cmd_emu(emu);
   if (*bench_app) return cmd_bench(bench);

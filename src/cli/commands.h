@@ -75,6 +75,13 @@ struct ProgramOptions {
 
 struct DisasmCommand : ProgramOptions {
   bool bytes = false;
+  bool cycles = false;
+};
+
+struct AsmCommand {
+  std::string file;
+  std::string out;
+  bool json = false;
 };
 
 struct LintCommand : ProgramOptions {
@@ -112,6 +119,7 @@ int cmd_compile(const CompileCommand& command);
 int cmd_inspect(const InspectCommand& command);
 int cmd_diff(const DiffCommand& command);  // as diff(1): 0 equal, 1 different, 2 error
 int cmd_disasm(const DisasmCommand& command);
+int cmd_asm(const AsmCommand& command);
 int cmd_lint(const LintCommand& command);  // 0 clean or warnings only, 1 a rule is broken, 2 error
 int cmd_emu(const EmuCommand& command);
 int cmd_bench(const BenchCommand& command);

@@ -24,21 +24,21 @@ std::unordered_map<std::string_view, Op> make_op_names() {
   return names;
 }
 
-bool parts_overlap(Reg a, Reg b) {
-  for (const RegPart& x : reg_info(a).parts) {
-    for (const RegPart& y : reg_info(b).parts) {
-      if (x.bank == y.bank && x.bit < y.bit + y.bits && y.bit < x.bit + x.bits) return true;
-    }
-  }
-  return false;
-}
-
+// Pair by pair, but only of registers with a part in the same bank: this runs at the start of every process.
 std::vector<bool> make_overlaps() {
   std::vector<bool> table(static_cast<size_t>(tables::kRegs) * tables::kRegs);
-  for (int a = 0; a < tables::kRegs; ++a) {
-    for (int b = 0; b < tables::kRegs; ++b) {
-      table[static_cast<size_t>(a) * tables::kRegs + b] =
-          parts_overlap(static_cast<Reg>(a), static_cast<Reg>(b));
+  std::vector<std::vector<std::pair<size_t, RegPart>>> banks;
+  for (int i = 0; i < tables::kRegs; ++i) {
+    const auto reg = static_cast<size_t>(i);
+    for (const RegPart& part : reg_info(static_cast<Reg>(i)).parts) {
+      banks.resize(std::max(banks.size(), static_cast<size_t>(part.bank) + 1));
+      auto& bank = banks[static_cast<size_t>(part.bank)];
+      for (const auto& [other, known] : bank) {
+        if (part.bit >= known.bit + known.bits || known.bit >= part.bit + part.bits) continue;
+        table[reg * tables::kRegs + other] = table[other * tables::kRegs + reg] = true;
+      }
+      table[reg * tables::kRegs + reg] = true;
+      bank.emplace_back(reg, part);
     }
   }
   return table;
