@@ -70,8 +70,9 @@ CLI::App* add_compile(CLI::App& app, CompileCommand& command) {
   return compile;
 }
 
+constexpr char kProgramFile[] = "xclbin, PDI, CDO or, with --raw, a bare program";
+
 void add_program_options(CLI::App* app, ProgramOptions& options) {
-  app->add_option("file", options.file, "xclbin, PDI, CDO or, with --raw, a bare program")->required();
   app->add_option("--tile", options.tile, "only the core at column,row");
   app->add_flag("--raw", options.raw, "the file is a bare core program");
 }
@@ -79,6 +80,7 @@ void add_program_options(CLI::App* app, ProgramOptions& options) {
 CLI::App* add_lint(CLI::App& app, LintCommand& command) {
   CLI::App* lint = app.add_subcommand(
       "lint", "check core programs for what silicon punishes; exits with 1 when a rule is broken");
+  lint->add_option("file", command.file, kProgramFile)->required();
   add_program_options(lint, command);
   lint->add_flag("--allow-old-values", command.allow_old_values,
                  "the program reads old values of registers on purpose while new ones are in flight");
@@ -123,6 +125,7 @@ CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
 
 CLI::App* add_disasm(CLI::App& app, DisasmCommand& command) {
   CLI::App* disasm = app.add_subcommand("disasm", "core programs as assembly text");
+  disasm->add_option("files", command.files, kProgramFile)->required();
   add_program_options(disasm, command);
   disasm->add_flag("--bytes", command.bytes, "print the bytes too");
   disasm->add_flag("--cycles", command.cycles, "print issue cycles, and from when results are seen");

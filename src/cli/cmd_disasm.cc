@@ -35,12 +35,11 @@ void flush(std::string& text) {
   text.clear();
 }
 
-void print_text(const DisasmCommand& command, const std::vector<TileProgram>& programs,
-                const ArrayFacts& facts) {
+void append_programs(const DisasmCommand& command, const std::vector<TileProgram>& programs,
+                     const ArrayFacts& facts, std::string& text) {
   isa::ListingOptions options;
   options.bytes = command.bytes;
   options.cycles = command.cycles;
-  std::string text;
   for (const TileProgram& program : programs) {
     const Annotator annotator(facts, program.tile);
     if (!command.raw) {
@@ -51,9 +50,7 @@ void print_text(const DisasmCommand& command, const std::vector<TileProgram>& pr
     const isa::Listing listing(program.code, options);
     text += header(program, listing.totals(), command.raw);
     listing.append_text(text);
-    if (text.size() >= kWriteBytes) flush(text);
   }
-  flush(text);
 }
 
 json core_json(ByteSpan code) {
@@ -70,18 +67,16 @@ json core_json(ByteSpan code) {
           {"functions", std::move(functions)}};
 }
 
-void print_json(const std::vector<TileProgram>& programs) {
-  json cores = json::array();
+void add_json(const std::string& file, const std::vector<TileProgram>& programs, json& cores) {
   std::map<std::string_view, json> known;  // by code; most cores run one of a few programs
   for (const TileProgram& program : programs) {
     const std::string_view code(reinterpret_cast<const char*>(program.code.data()), program.code.size());
     json& facts = known[code];
     if (facts.is_null()) facts = core_json(program.code);
-    json core = {{"col", program.tile.col}, {"row", program.tile.row}};
+    json core = {{"file", file}, {"col", program.tile.col}, {"row", program.tile.row}};
     core.update(facts);
     cores.push_back(std::move(core));
   }
-  std::printf("%s\n", json{{"schema", 1}, {"cores", cores}}.dump(2).c_str());
 }
 
 // All that the configuration holds but the contents of memories.
@@ -96,25 +91,41 @@ ArrayFacts surroundings(Commands commands) {
   return array_facts(commands);
 }
 
-int failure(const DisasmCommand& command, const Error& error) {
-  return print_error(fail(error.code, command.file + ": " + error.message));
+// One of the files; what is printed goes to text or cores.
+Result<void> disassemble(const DisasmCommand& command, const std::string& path, std::string& text,
+                         json& cores) {
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
+  Commands commands;
+  const Result<std::vector<TileProgram>> programs =
+      choose_programs(file.bytes(), command, command.json, &commands);
+  if (!programs.ok()) return fail(programs.error().code, path + ": " + programs.error().message);
+  if (command.json) {
+    add_json(path, *programs, cores);
+    return {};
+  }
+  if (command.files.size() > 1) text += "// " + path + "\n";
+  append_programs(command, *programs, surroundings(std::move(commands)), text);
+  return {};
 }
 
 }  // namespace
 
 int cmd_disasm(const DisasmCommand& command) {
-  const Result<MappedFile> file = MappedFile::open(command.file);
-  if (!file.ok()) return print_error(file.error());
-  Commands commands;
-  const Result<std::vector<TileProgram>> programs =
-      choose_programs(file->bytes(), command, command.json, &commands);
-  if (!programs.ok()) return failure(command, programs.error());
-  if (command.json) {
-    print_json(*programs);
-  } else {
-    print_text(command, *programs, surroundings(std::move(commands)));
+  int code = 0;
+  std::string text;
+  json cores = json::array();
+  for (const std::string& path : command.files) {
+    const Result<void> done = disassemble(command, path, text, cores);
+    if (!done.ok()) code = print_error(done.error());
+    if (text.size() >= kWriteBytes) flush(text);
   }
-  return 0;
+  flush(text);
+  if (command.json) {
+    std::printf(
+        "%s\n",
+        json{{"schema", 1}, {"cores", cores}}.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  }
+  return code;
 }
 
 }  // namespace tegula::cli

@@ -67,13 +67,13 @@ struct DiffCommand {
 
 // Of the commands about core programs.
 struct ProgramOptions {
-  std::string file;
   std::string tile;  // "C,R"; empty: each distinct program once
-  bool raw = false;  // the file is a bare core program
+  bool raw = false;  // files are bare core programs
   bool json = false;
 };
 
 struct DisasmCommand : ProgramOptions {
+  std::vector<std::string> files;
   bool bytes = false;
   bool cycles = false;
 };
@@ -85,6 +85,7 @@ struct AsmCommand {
 };
 
 struct LintCommand : ProgramOptions {
+  std::string file;
   bool allow_old_values = false;
 };
 
