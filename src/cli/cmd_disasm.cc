@@ -43,9 +43,8 @@ void append_programs(const DisasmCommand& command, const std::vector<TileProgram
   for (const TileProgram& program : programs) {
     const Annotator annotator(facts, program.tile);
     if (!command.raw) {
-      options.annotate = [&annotator](const isa::Instr& instr, std::string& comment) {
-        annotator.annotate(instr, comment);
-      };
+      options.annotate = [&annotator](const isa::Instr& instr, std::optional<int> lock,
+                                      std::string& comment) { annotator.annotate(instr, lock, comment); };
     }
     const isa::Listing listing(program.code, options);
     text += header(program, listing.totals(), command.raw);

@@ -90,7 +90,7 @@ class Program {
   Result<void> place_zeros(const Statement& statement);
   Result<void> place_alignment(const Statement& statement);
   Result<void> define(const Statement& statement);
-  Result<i64> number(const Statement& statement, size_t& at, i64 low, i64 high) const;
+  Result<i64> number(const Statement& statement, size_t& at, i64 low, i64 high, bool layout = true) const;
   Number lookup(std::string_view name) const;
   void set(std::string_view name, i64 value);
 
@@ -218,12 +218,13 @@ void Program::set(std::string_view name, i64 value) {
   known->second = value;
 }
 
-// A number whose value matters for the layout, so that a label behind cannot be it.
-Result<i64> Program::number(const Statement& statement, size_t& at, i64 low, i64 high) const {
+// A number from low to high. Where its value matters for the layout, a label behind cannot be it.
+Result<i64> Program::number(const Statement& statement, size_t& at, i64 low, i64 high, bool layout) const {
   const size_t first = at;
   const Number found =
       parse_number(statement.text, at, [this](std::string_view name) { return lookup(name); });
   const std::string expected = "a number " + std::to_string(low) + ".." + std::to_string(high);
+  if (found.kind == Number::kLater && !layout) return std::max<i64>(low, 0);
   if (found.kind == Number::kLater) return wrong(statement, first, expected + " that is known here");
   if (found.kind != Number::kKnown || found.value < low || found.value > high)
     return wrong(statement, first, expected);
@@ -252,7 +253,7 @@ Result<void> Program::place_bundle(Statement& statement) {
 Result<void> Program::place_values(const Statement& statement, int bytes) {
   const i64 range = i64{1} << (8 * bytes);
   for (size_t at = 0;;) {
-    TRY_ASSIGN(const i64 value, number(statement, at, -range / 2, range - 1));
+    TRY_ASSIGN(const i64 value, number(statement, at, -range / 2, range - 1, false));
     for (int i = 0; i < bytes; ++i) code_.push_back(static_cast<u8>(value >> (8 * i)));
     at = pass_over(statement.text, at, is_space);
     if (at == statement.text.size()) return {};

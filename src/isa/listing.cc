@@ -51,6 +51,22 @@ int code_operand(const Instr& instr) {
   }
 }
 
+bool is_lock(Op op) {
+  switch (op) {
+    case Op::ACQ_mLockId_imm:
+    case Op::ACQ_mLockId_reg:
+    case Op::ACQ_COND_mLockId_imm:
+    case Op::ACQ_COND_mLockId_reg:
+    case Op::REL_mLockId_imm:
+    case Op::REL_mLockId_reg:
+    case Op::REL_COND_mLockId_imm:
+    case Op::REL_COND_mLockId_reg:
+      return true;
+    default:
+      return false;
+  }
+}
+
 enum class LabelKind : u8 { kLocal, kFunction };
 
 struct Piece {
@@ -76,6 +92,9 @@ struct Listing::Impl {
   void note_label(u32 address, LabelKind kind);
   void find_loops();
   void find_functions();
+  std::optional<int> lock_number(int index, const Instr& instr) const;
+  std::optional<i64> constant(int index, Reg reg) const;
+  bool only_write(int index, Reg reg, i64 value) const;
   void append_label(std::string& out, u32 address) const;
   bool has_label(u32 address) const;
   void append_bundle(std::string& out, const Bundle& bundle) const;
@@ -176,6 +195,55 @@ void Listing::Impl::find_functions() {
   }
 }
 
+std::optional<int> Listing::Impl::lock_number(int index, const Instr& instr) const {
+  if (!is_lock(instr.op)) return std::nullopt;
+  if (info(instr.op).operands[0].kind == OperandKind::kImm) return static_cast<int>(instr.operand[0]);
+  const std::optional<i64> value = constant(index, instr.reg(0));
+  return value ? std::optional<int>(static_cast<int>(*value & 63)) : std::nullopt;  // six bits count
+}
+
+// The constant that a register holds at a bundle, from the nearest write above in the same function. When
+// control can come in between, every other write of the function must agree; a call in between may change
+// what it likes.
+std::optional<i64> Listing::Impl::constant(int index, Reg reg) const {
+  bool joined = false;
+  for (int k = index; k >= 0; --k) {
+    const PlacedBundle& placed_bundle = flow->at(k);
+    const Bundle& bundle = placed_bundle.bundle;
+    for (int n = 0; k != index && n < bundle.count; ++n) {
+      const Write write = write_of(bundle.instr[static_cast<size_t>(n)], reg);
+      if (!write.writes) continue;
+      return write.constant && joined && !only_write(k, reg, *write.constant) ? std::nullopt : write.constant;
+    }
+    const auto& branch = flow->branch(k);
+    if (k != index && branch && branch->call) return std::nullopt;
+    const auto label = labels.find(placed_bundle.address);
+    if (label == labels.end()) continue;
+    joined = true;
+    if (label->second == LabelKind::kFunction) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Whether each write to the register, in the function around the bundle, puts the value there.
+bool Listing::Impl::only_write(int index, Reg reg, i64 value) const {
+  const u32 address = flow->at(index).address;
+  const auto after = std::find_if(functions.begin(), functions.end(),
+                                  [address](const ListedFunction& f) { return f.address > address; });
+  const u32 begin = after == functions.begin() ? 0 : std::prev(after)->address;
+  const u32 end = after == functions.end() ? 0xFFFFFFFF : after->address;
+  int first = index;
+  while (first > 0 && flow->at(first - 1).address >= begin) --first;
+  for (int k = first; k < flow->size() && flow->at(k).address < end; ++k) {
+    const Bundle& bundle = flow->at(k).bundle;
+    for (int n = 0; n < bundle.count; ++n) {
+      const Write write = write_of(bundle.instr[static_cast<size_t>(n)], reg);
+      if (write.writes && write.constant != value) return false;
+    }
+  }
+  return true;
+}
+
 bool Listing::Impl::has_label(u32 address) const {
   return labels.contains(address);
 }
@@ -261,7 +329,8 @@ void Listing::Impl::append_comment(std::string& out, const Piece& piece, u32 cyc
     comment_flow(comment, piece.bundle);
     for (int n = 0; options.annotate && n < bundle.count; ++n) {
       std::string known;
-      options.annotate(bundle.instr[static_cast<size_t>(n)], known);
+      const Instr& instr = bundle.instr[static_cast<size_t>(n)];
+      options.annotate(instr, lock_number(piece.bundle, instr), known);
       if (known.empty()) continue;
       if (!comment.empty()) comment += "; ";
       comment += known;

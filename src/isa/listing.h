@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,9 @@ struct ListingOptions {
   bool cycles =
       false;     // in comments: the issue cycle within the block, and from which cycle results are seen
   u32 base = 0;  // address of the first byte
-  // Adds to the comment of an instruction what is known about it; may be empty.
-  std::function<void(const Instr&, std::string& comment)> annotate;
+  // Adds to the comment of an instruction what is known about it; may be empty. `lock` is the number of the
+  // lock that an acq or rel is about, when it is a constant.
+  std::function<void(const Instr&, std::optional<int> lock, std::string& comment)> annotate;
 };
 
 struct ListingTotals {

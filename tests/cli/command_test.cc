@@ -1,4 +1,5 @@
-// The commands inspect, diff and lint as a user calls them: what they print, and their exit codes.
+// The commands inspect, diff, disasm, asm and lint as a user calls them: what they print, and their exit
+// codes.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -135,6 +136,88 @@ TEST(LintCommand, NamesTheRuleAndThePlace) {
   EXPECT_EQ(run({"lint", path, "--allow-old-values"}).code, 0);
   EXPECT_EQ(run({"lint", path, "--tile", "3,3"}).code, 2);
   EXPECT_EQ(run({"lint", write_temporary("lint_noise", Bytes(40, 3))}).code, 2);
+}
+
+// One core whose lock 1 is given by the DMA that fills 0xa000.
+Bytes guarded() {
+  test::Config config;
+  config.program(0, 2,
+                 test::program_of({"mova r0, #49", "nop", "acq r0, r1", "mov r2, ss", "rel #48, r1"}, 64));
+  config.program(1, 2, test::program_of({"mova r9, #47"}, 64));
+  config.ring(0, 2, test::Direction::kS2mm, 0, {{0}, {0xa000}, 512, {0}, {1}});
+  config.connect(0, 1, test::port(test::PortKind::kDma, 0), test::port(test::PortKind::kNorth, 0));
+  config.connect(0, 2, test::port(test::PortKind::kSouth, 0), test::port(test::PortKind::kCore, 0));
+  config.enable(0, 2);
+  return test::xclbin_of(config.commands());
+}
+
+TEST(DisasmCommand, TellsWhatLocksGuardAndWhereStreamsComeFrom) {
+  const std::string path = write_temporary("disasm_guarded", guarded());
+  const Outcome outcome = run({"disasm", path, "--tile", "0,2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("// core (0,2): 64 bytes, "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\n.tile 0,2\n"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("acq r0, r1  // lock 1: S2MM0 has put 512 words into 0xa000\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("rel #48, r1  // lock 0: S2MM0 puts 512 words into 0xa000\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("mov r2, ss  // from MM2S0 of mem (0,1)\n"), std::string::npos) << outcome.out;
+}
+
+TEST(DisasmCommand, JsonAndSeveralFiles) {
+  const std::string path = write_temporary("disasm_json", guarded()),
+                    noise = write_temporary("disasm_noise", Bytes(40, 3));
+  const Outcome outcome = run({"disasm", "--json", path, noise});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("disasm_noise: "), std::string::npos) << outcome.err;
+  const auto out = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(out["schema"], 1);
+  ASSERT_EQ(out["cores"].size(), 2u);
+  const auto& core = out["cores"][1];
+  EXPECT_EQ(core["file"], path);
+  EXPECT_EQ(core["col"], 1);
+  EXPECT_EQ(core["row"], 2);
+  EXPECT_EQ(core["bytes"], 64);
+  EXPECT_EQ(core["bundles"], 31);  // one of 4 bytes, 30 nops of 2
+  EXPECT_EQ(core["undecodable"], 0);
+  EXPECT_EQ(core["functions"][0]["name"], "fn_0");
+  EXPECT_EQ(run({"disasm", path, "--tile", "3,3"}).code, 1);
+}
+
+TEST(AsmCommand, TakesAListingBackToItsBytes) {
+  const Bytes code = test::program_of({"mova r0, #49", "jl #32", "nop", "nop", "nop", "nop", "nop"}, 64);
+  const std::string bare = write_temporary("asm_bare", code), source = temporary("asm_source.s"),
+                    back = temporary("asm_back");
+  for (const char* option : {"--bytes", "--cycles", "--raw"}) {
+    const Outcome listing = run({"disasm", bare, "--raw", option});
+    ASSERT_EQ(listing.code, 0) << listing.err;
+    ASSERT_TRUE(write_file(source, Bytes(listing.out.begin(), listing.out.end())).ok());
+    const Outcome outcome = run({"asm", source, "-o", back, "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(read_file(back).value(), code);
+    const auto out = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(out["bytes"], 64);
+    EXPECT_EQ(out["labels"][1]["name"], "fn_20");
+    EXPECT_EQ(out["labels"][1]["address"], 32);
+  }
+}
+
+TEST(AsmCommand, ErrorsNameFileLineAndColumn) {
+  const std::string text = "nop\n  mova r99, #1\n";
+  const std::string source = write_temporary("asm_wrong.s", Bytes(text.begin(), text.end()));
+  const std::string out = temporary("asm_wrong_out");
+  const Outcome outcome = run({"asm", source, "-o", out});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("asm_wrong.s:2:8: expected a register of class"), std::string::npos)
+      << outcome.err;
+  EXPECT_FALSE(read_file(out).ok());
+  EXPECT_EQ(run({"asm", temporary("asm_nothing.s"), "-o", out}).code, 1);
+  const std::string large = write_temporary("asm_large", Bytes((1 << 20) + 1, 0));
+  const Outcome refused = run({"disasm", large, "--raw"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("expected a bare core program of at most 1048576"), std::string::npos)
+      << refused.err;
 }
 
 }  // namespace

@@ -5,12 +5,16 @@
 #include <random>
 
 #include "cli/allocation_watch.h"
+#include "cli/artifact.h"
 #include "cli/inspect/diff.h"
 #include "cli/inspect/inspect.h"
 #include "cli/worked_examples.h"
 #include "format/damage.h"
 #include "format/elf_sample.h"
 #include "format/safetensors.h"
+#include "isa/assembler.h"
+#include "isa/lint.h"
+#include "isa/listing.h"
 
 namespace tegula::cli {
 namespace {
@@ -21,6 +25,8 @@ using test::Config;
 // The model of the array alone takes this, whatever the file.
 constexpr size_t kFixedBytes = 512 * 1024;
 constexpr size_t kTimesFile = 8;
+// A bundle of two bytes takes some 500 in memory, and its line in the listing 100.
+constexpr size_t kTimesProgram = 512;
 
 // Shows whatever can be read. Every route, chain and wait must be inside the array.
 void check(const Bytes& bytes) {
@@ -142,6 +148,84 @@ TEST(InspectDamage, RandomPrefixesOfALargeOne) {
     if (copy.size() >= 0x138) store_le<u64>(copy.data() + 0x130, copy.size());
     check(copy);
   }
+}
+
+// Listing, assembler and lint of whatever programs are found. The listing assembles back to the program.
+void check_programs(const Bytes& bytes, bool raw) {
+  test::g_largest_allocation = 0;
+  size_t size = bytes.size();
+  ProgramOptions options;
+  options.raw = raw;
+  const auto programs = choose_programs(bytes, options, false);
+  if (!programs.ok()) {
+    test::expect_message(programs.error());
+    return;
+  }
+  for (const TileProgram& program : *programs) {
+    const isa::Listing listing(program.code);
+    std::string text;
+    listing.append_text(text);
+    const auto back = isa::assemble_program(text, "listing");
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    EXPECT_EQ(back->code, program.code);
+    const auto placed = isa::place(program.code);
+    if (placed.ok()) (void)isa::lint(*placed, {});
+    size = std::max(size, program.code.size());  // a small file can write to the end of the program memory
+  }
+  EXPECT_LE(test::g_largest_allocation.load(), kFixedBytes + kTimesProgram * size);
+}
+
+Bytes small_program() {
+  return test::program_of(
+      {"mova r0, #49", "acq r0, r1", "vlda x0, [p0, #0];vldb x2, [p1, #0]", "jl #64", "nop", "nop", "nop",
+       "nop", "add r1, r2, r3", "ret lr", "nop", "nop", "nop", "nop", "nop"},
+      96);
+}
+
+TEST(ProgramDamage, EveryPrefix) {
+  test::each_prefix(small_program(), [](const Bytes& copy) { check_programs(copy, true); });
+  test::each_prefix(test::xclbin_of(small_config().commands()),
+                    [](const Bytes& copy) { check_programs(copy, false); });
+}
+
+TEST(ProgramDamage, Mutations) {
+  test::each_mutation(small_program(), test::kMutations,
+                      [](const Bytes& copy, u64) { check_programs(copy, true); });
+  test::each_mutation(format::write_cdo(small_config().commands()), test::kMutations,
+                      [](const Bytes& copy, u64) { check_programs(copy, false); });
+}
+
+TEST(ProgramDamage, RandomPrefixesOfALargeOne) {
+  std::mt19937 random(6);
+  Bytes large;
+  while (large.size() < arch::kCoreProgramBytes) {
+    const Bytes part = small_program();
+    large.insert(large.end(), part.begin(), part.end());
+    if (random() % 2 == 0) large.push_back(static_cast<u8>(random()));
+  }
+  for (int i = 0; i < 1000; ++i) {
+    const Bytes copy(large.begin(), large.begin() + static_cast<std::ptrdiff_t>(random() % large.size()));
+    check_programs(copy, true);
+  }
+}
+
+// Source text that was damaged: an error with a place, or a program.
+TEST(ProgramDamage, Source) {
+  std::string text = ".tile 0,2\n.set n, 5\n";
+  isa::Listing(small_program(), {.bytes = true}).append_text(text);
+  text += ".align 16\n.word n, 0x10\nmova r1, #n+1\n";
+  const Bytes source(text.begin(), text.end());
+  const auto check_source = [](const Bytes& copy) {
+    const std::string_view view(reinterpret_cast<const char*>(copy.data()), copy.size());
+    const auto program = isa::assemble_program(view, "t.s");
+    if (program.ok()) {
+      EXPECT_LE(program->code.size(), isa::kMaxProgramBytes);
+    } else {
+      EXPECT_EQ(program.error().message.rfind("t.s:", 0), 0u) << program.error().message;
+    }
+  };
+  test::each_prefix(source, check_source);
+  test::each_mutation(source, test::kMutations, [&](const Bytes& copy, u64) { check_source(copy); });
 }
 
 // A JSON of brackets is refused before it grows anything.

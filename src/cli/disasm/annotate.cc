@@ -107,20 +107,13 @@ std::string Annotator::stream_text(bool input) const {
   return join(std::move(items));
 }
 
-void Annotator::annotate(const isa::Instr& instr, std::string& comment) const {
-  switch (instr.op) {
-    case isa::Op::ACQ_mLockId_imm:
-    case isa::Op::ACQ_COND_mLockId_imm:
-      comment += acquired_[static_cast<size_t>(instr.operand[0]) % kLockNumbers];
-      return;
-    case isa::Op::REL_mLockId_imm:
-    case isa::Op::REL_COND_mLockId_imm:
-      comment += released_[static_cast<size_t>(instr.operand[0]) % kLockNumbers];
-      return;
-    default:
-      break;
-  }
+void Annotator::annotate(const isa::Instr& instr, std::optional<int> lock, std::string& comment) const {
   const isa::InstrInfo& info = isa::info(instr.op);
+  if (lock) {
+    const auto number = static_cast<size_t>(*lock) % kLockNumbers;
+    comment += info.mnemonic.starts_with("acq") ? acquired_[number] : released_[number];
+    return;
+  }
   if (info.implicit_defs.empty()) return;
   if (defines(info, isa::Reg::srSS0)) comment += input_;
   if (defines(info, isa::Reg::srMS0)) comment += output_;

@@ -1,6 +1,7 @@
 // What the configuration around a core program tells about its lock and stream instructions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ class Annotator {
   Annotator(const ArrayFacts& facts, arch::Tile tile);
 
   // Appends "lock 1: S2MM0 has put 512 words into 0xa000", "from MM2S0 of mem (0,1)", or nothing.
-  void annotate(const isa::Instr& instr, std::string& comment) const;
+  void annotate(const isa::Instr& instr, std::optional<int> lock, std::string& comment) const;
 
  private:
   std::string lock_text(int number, bool acquire) const;

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "isa/sweep.h"
+#include "isa/text.h"
 #include "program/program.h"
 
 namespace tegula::cli {
@@ -42,7 +44,7 @@ void Summary::add_array(const Artifact& artifact, const ArrayFacts& array) {
   ++arrays_;
   cores_ += static_cast<u64>(array.cores());
   file_programs_ += array.programs.size();
-  for (const ProgramFacts& program : array.programs) programs_.insert(program.sha256);
+  for (const ProgramFacts& program : array.programs) add_program(artifact, program);
   commands_ += array.writes.commands;
   named_ += array.writes.named;
   words_ += array.writes.words;
@@ -62,6 +64,34 @@ void Summary::add_array(const Artifact& artifact, const ArrayFacts& array) {
   spare_ += array.routes.spare_ids.size();
   unreached_ += array.routes.unreached.size();
   for (const std::string& port : array.routes.unreached) exception(artifact, "no stream reaches " + port);
+}
+
+void Summary::add_program(const Artifact& artifact, const ProgramFacts& program) {
+  programs_.insert(program.sha256);
+  for (isa::Sweep sweep(program.image); sweep.next();) {
+    if (sweep.padding()) ++padding_;
+    if (!sweep.valid()) {
+      if (sweep.padding()) continue;
+      ++undecodable_;
+      exception(artifact, fmt::format("program {}: no bundle at {:#x}", program.name, sweep.address()));
+      continue;
+    }
+    ++bundles_;
+    if (isa::is_canonical(sweep.bytes(), sweep.bundle())) continue;
+    ++noncanonical_;
+    const Result<Bytes> plain = isa::encode(sweep.bundle());
+    if (!plain.ok()) {
+      exception(artifact, plain.error().message);
+      continue;
+    }
+    std::string what = isa::to_text(sweep.bundle()) + ", bits";
+    for (size_t i = 0; i < plain->size(); ++i) {
+      for (u32 bit = 0; bit < 8; ++bit) {
+        if ((((*plain)[i] ^ sweep.bytes()[i]) >> bit & 1) != 0) what += fmt::format(" {}", 8 * i + bit);
+      }
+    }
+    ++meaningless_[what];
+  }
 }
 
 void Summary::add_stream(const Artifact& artifact, const StreamFacts& stream) {
@@ -91,6 +121,10 @@ std::vector<std::pair<std::string, u64>> Summary::totals() const {
       {"cores with a program", cores_},
       {"programs, each once per file", file_programs_},
       {"different programs", programs_.size()},
+      {"bundles in these", bundles_},
+      {"pieces that are no bundle", undecodable_},
+      {"pieces of padding, behind a jump or return", padding_},
+      {"bundles that encode to other bytes", noncanonical_},
       {"register writes of configurations", commands_},
       {"of these named", named_},
       {"words written", words_},
@@ -114,6 +148,7 @@ std::vector<std::pair<std::string, u64>> Summary::totals() const {
 std::string Summary::text() const {
   std::string out;
   for (const auto& [name, count] : totals()) out += fmt::format("{:>10}  {}\n", count, name);
+  for (const auto& [what, count] : meaningless_) out += fmt::format("  {} times {}\n", count, what);
   for (const std::string& line : exceptions_) out += "  " + line + "\n";
   if (exception_count_ > exceptions_.size())
     out += fmt::format("  and {} more\n", exception_count_ - exceptions_.size());
@@ -123,6 +158,7 @@ std::string Summary::text() const {
 std::string Summary::json() const {
   nlohmann::ordered_json out = {{"schema", kInspectSchema}};
   for (const auto& [name, count] : totals()) out["totals"][name] = count;
+  out["encode_otherwise"] = meaningless_;
   out["exceptions"] = exceptions_;
   return out.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -21,6 +21,7 @@ class Summary {
  private:
   std::vector<std::pair<std::string, u64>> totals() const;
   void add_array(const Artifact& artifact, const ArrayFacts& array);
+  void add_program(const Artifact& artifact, const ProgramFacts& program);
   void add_stream(const Artifact& artifact, const StreamFacts& stream);
   void exception(const Artifact& artifact, const std::string& text);
 
@@ -28,6 +29,8 @@ class Summary {
   u64 files_ = 0, unreadable_ = 0, parts_unreadable_ = 0;
   u64 arrays_ = 0, cores_ = 0, file_programs_ = 0, commands_ = 0, named_ = 0, words_ = 0;
   std::set<std::string> programs_, configurations_;  // hashes
+  u64 bundles_ = 0, undecodable_ = 0, padding_ = 0, noncanonical_ = 0;
+  std::map<std::string, u64> meaningless_;  // text of the bundles with such bits -> how often
   u64 routes_ = 0, complete_routes_ = 0, links_ = 0, broken_links_ = 0, unreached_ = 0, spare_ = 0;
   u64 streams_ = 0, ops_ = 0, stream_bytes_ = 0, stream_writes_ = 0, stream_named_ = 0, damaged_ = 0;
   std::vector<std::string> exceptions_;
