@@ -59,6 +59,20 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+CLI::App* add_embed(CLI::App& app, EmbedOptions& options) {
+  CLI::App* embed = app.add_subcommand("embed", "print sentence embeddings");
+  add_model_options(embed, options);
+  embed->add_option("texts", options.texts, "one embedding per text")->required();
+  return embed;
+}
+
+CLI::App* add_pull(CLI::App& app, PullCommand& command) {
+  CLI::App* pull = app.add_subcommand("pull", "fetch a model of the catalog");
+  pull->add_option("name", command.name, "catalog name")->required();
+  pull->add_option("--from", command.from, "folder that holds the package, or its URL");
+  return pull;
+}
+
 CLI::App* add_compile(CLI::App& app, CompileCommand& command) {
   CLI::App* compile =
       app.add_subcommand("compile", "write the program of a model: xclbin, streams, weights, manifest");
@@ -104,6 +118,15 @@ CLI::App* add_inspect(CLI::App& app, InspectCommand& command) {
   inspect->add_flag("--summary", command.summary, "print the totals of all files instead");
   inspect->add_flag("--json", command.json, "print JSON");
   return inspect;
+}
+
+CLI::App* add_diff(CLI::App& app, DiffCommand& command) {
+  CLI::App* diff = app.add_subcommand(
+      "diff", "what differs between two files, in their own terms; exits with 1 if anything does");
+  diff->add_option("a", command.a, "file")->required();
+  diff->add_option("b", command.b, "file")->required();
+  diff->add_flag("--json", command.json, "print JSON");
+  return diff;
 }
 
 CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
@@ -187,13 +210,9 @@ int run_cli(int argc, char** argv) {
   RunOptions run;
   const CLI::App* run_app = add_run(app, run);
   EmbedOptions embed;
-  CLI::App* embed_app = app.add_subcommand("embed", "print sentence embeddings");
-  add_model_options(embed_app, embed);
-  embed_app->add_option("texts", embed.texts, "one embedding per text")->required();
+  const CLI::App* embed_app = add_embed(app, embed);
   PullCommand pull;
-  CLI::App* pull_app = app.add_subcommand("pull", "fetch a model of the catalog");
-  pull_app->add_option("name", pull.name, "catalog name")->required();
-  pull_app->add_option("--from", pull.from, "folder that holds the package, or its URL");
+  const CLI::App* pull_app = add_pull(app, pull);
   bool list_json = false, doctor_json = false;
   CLI::App* list_app = app.add_subcommand("list", "show the catalog and what is here");
   list_app->add_flag("--json", list_json, "print JSON");
@@ -202,11 +221,7 @@ int run_cli(int argc, char** argv) {
   InspectCommand inspect;
   CLI::App* inspect_app = add_inspect(app, inspect);
   DiffCommand diff;
-  CLI::App* diff_app = app.add_subcommand(
-      "diff", "what differs between two files, in their own terms; exits with 1 if anything does");
-  diff_app->add_option("a", diff.a, "file")->required();
-  diff_app->add_option("b", diff.b, "file")->required();
-  diff_app->add_flag("--json", diff.json, "print JSON");
+  const CLI::App* diff_app = add_diff(app, diff);
   DisasmCommand disasm;
   const CLI::App* disasm_app = add_disasm(app, disasm);
   AsmCommand assembler;
