@@ -164,6 +164,17 @@ CLI::App* add_asm(CLI::App& app, AsmCommand& command) {
   return assembler;
 }
 
+CLI::App* add_isa(CLI::App& app, IsaCommand& command) {
+  CLI::App* isa = app.add_subcommand("isa", "the instruction set: what of it the emulator executes");
+  isa->add_flag("--coverage", command.coverage, "count executed and missing instructions by family")
+      ->required();
+  isa->add_option("files", command.files,
+                  "xclbin, PDI or CDO: count the instructions of their core programs too; exits with 1 when "
+                  "one of them is missing");
+  isa->add_flag("--json", command.json, "print JSON");
+  return isa;
+}
+
 CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
   CLI::App* emu = app.add_subcommand("emu", "run a configuration and its streams on the emulated array");
   emu->add_option("file", command.file, "xclbin, PDI or CDO")->required();
@@ -228,6 +239,8 @@ int run_cli(int argc, char** argv) {
   const CLI::App* asm_app = add_asm(app, assembler);
   LintCommand lint;
   const CLI::App* lint_app = add_lint(app, lint);
+  IsaCommand isa;
+  const CLI::App* isa_app = add_isa(app, isa);
   EmuCommand emu;
   const CLI::App* emu_app = add_emu(app, emu);
   BenchCommand bench;
@@ -252,6 +265,7 @@ int run_cli(int argc, char** argv) {
   if (*disasm_app) return cmd_disasm(disasm);
   if (*asm_app) return cmd_asm(assembler);
   if (*lint_app) return cmd_lint(lint);
+  if (*isa_app) return cmd_isa(isa);
   if (*emu_app) return cmd_emu(emu);
   if (*bench_app) return cmd_bench(bench);
   return cmd_doctor(doctor_json);

@@ -89,6 +89,12 @@ struct LintCommand : ProgramOptions {
   bool allow_old_values = false;
 };
 
+struct IsaCommand {
+  bool coverage = false;           // what the emulator executes
+  std::vector<std::string> files;  // count the instructions of their core programs too
+  bool json = false;
+};
+
 struct EmuCommand {
   std::string file;                  // xclbin, PDI or CDO
   std::vector<std::string> streams;  // run one after the other
@@ -122,6 +128,7 @@ int cmd_diff(const DiffCommand& command);  // as diff(1): 0 equal, 1 different, 
 int cmd_disasm(const DisasmCommand& command);
 int cmd_asm(const AsmCommand& command);
 int cmd_lint(const LintCommand& command);  // 0 clean or warnings only, 1 a rule is broken, 2 error
+int cmd_isa(const IsaCommand& command);    // 1 when a file has instructions that are not executed
 int cmd_emu(const EmuCommand& command);
 int cmd_bench(const BenchCommand& command);
 int cmd_doctor(bool json);

@@ -127,7 +127,10 @@ class Core {
   std::unique_ptr<Machine> machine_;
 };
 
-// True when the emulator executes this instruction; others stop with kFault.
+// True when the emulator executes this instruction with these operands; others stop with kFault. Tries what
+// predecoding does, so there is no second list that could differ from it.
+bool core_implements(const isa::Instr& instr);
+// The same with the first register of each operand's class.
 bool core_implements(isa::Op op);
 
 }  // namespace tegula::emu

@@ -2,40 +2,17 @@
 // codes.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
-#include "cli/commands.h"
+#include "cli/command_run.h"
 #include "cli/inspect/diff.h"
 #include "cli/worked_examples.h"
-#include "temporary.h"
 
 namespace tegula::cli {
 namespace {
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome run(std::vector<std::string> words) {
-  words.insert(words.begin(), "tegula");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = run_cli(static_cast<int>(argv.size()), argv.data());
-  return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-}
-
-std::string write_temporary(const std::string& name, const Bytes& bytes) {
-  const std::string path = temporary(name);
-  EXPECT_TRUE(write_file(path, bytes).ok());
-  return path;
-}
 
 Bytes sample(u32 lock = 2) {
   test::Config config;
@@ -46,17 +23,17 @@ Bytes sample(u32 lock = 2) {
 }
 
 TEST(InspectCommand, TextByContentWhateverTheName) {
-  const std::string path = write_temporary("inspect_sample.txt", sample());
-  const Outcome outcome = run({"inspect", path, "--depth", "0"});
+  const std::string path = write_file_for_test("inspect_sample.txt", sample());
+  const CommandOutcome outcome = run_command({"inspect", path, "--depth", "0"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out.rfind(path + ": xclbin, ", 0), 0u) << outcome.out;
   EXPECT_NE(outcome.out.find("PDI: 1 cores with 1 program, 1 enabled\n"), std::string::npos) << outcome.out;
 }
 
 TEST(InspectCommand, OneBadFileDoesNotHideTheOthers) {
-  const std::string good = write_temporary("inspect_good", sample()),
-                    bad = write_temporary("inspect_bad", Bytes(100, 1));
-  const Outcome outcome = run({"inspect", bad, good, "--json"});
+  const std::string good = write_file_for_test("inspect_good", sample()),
+                    bad = write_file_for_test("inspect_bad", Bytes(100, 1));
+  const CommandOutcome outcome = run_command({"inspect", bad, good, "--json"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("inspect_bad: content of 100 bytes is not recognised"), std::string::npos)
       << outcome.err;
@@ -68,50 +45,52 @@ TEST(InspectCommand, PartsThatFailAreToldWithTheRest) {
   const auto xclbin = format::read_xclbin(bytes);
   ASSERT_TRUE(xclbin.ok());
   bytes[static_cast<size_t>(xclbin->partition.pdis[0].image.data() - bytes.data()) + 0x8C] ^= 1;
-  const Outcome outcome = run({"inspect", write_temporary("inspect_part", bytes)});
+  const CommandOutcome outcome = run_command({"inspect", write_file_for_test("inspect_part", bytes)});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("checksum"), std::string::npos);
   EXPECT_NE(outcome.out.find("AIE_PARTITION at"), std::string::npos);
 }
 
 TEST(InspectCommand, WrongTileIsWrongUsage) {
-  const Outcome outcome = run({"inspect", write_temporary("inspect_tile", sample()), "--tile", "9,9"});
+  const CommandOutcome outcome =
+      run_command({"inspect", write_file_for_test("inspect_tile", sample()), "--tile", "9,9"});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("--tile 9,9: expected column,row as in 0,2"), std::string::npos) << outcome.err;
 }
 
 TEST(InspectCommand, PageAndSummary) {
-  const std::string page = temporary("inspect_page.html"), path = write_temporary("inspect_file", sample());
-  EXPECT_EQ(run({"inspect", path, "--html", page}).code, 0);
+  const std::string page = temporary("inspect_page.html"),
+                    path = write_file_for_test("inspect_file", sample());
+  EXPECT_EQ(run_command({"inspect", path, "--html", page}).code, 0);
   const Result<Bytes> written = read_file(page);
   ASSERT_TRUE(written.ok());
   EXPECT_EQ(std::string(written->begin(), written->begin() + 15), "<!DOCTYPE html>");
-  EXPECT_EQ(run({"inspect", path, "--html", "/nonexistent/page.html"}).code, 1);
-  const Outcome totals = run({"inspect", path, path, "--summary", "--json"});
+  EXPECT_EQ(run_command({"inspect", path, "--html", "/nonexistent/page.html"}).code, 1);
+  const CommandOutcome totals = run_command({"inspect", path, path, "--summary", "--json"});
   EXPECT_EQ(totals.code, 0);
   EXPECT_EQ(nlohmann::json::parse(totals.out)["totals"]["cores with a program"], 2);
 }
 
 TEST(DiffCommand, ExitsAsDiffDoes) {
-  const std::string a = write_temporary("diff_a", sample()), b = write_temporary("diff_b", sample(5)),
-                    noise = write_temporary("diff_noise", Bytes(40, 3));
-  const Outcome equal = run({"diff", a, a});
+  const std::string a = write_file_for_test("diff_a", sample()), b = write_file_for_test("diff_b", sample(5)),
+                    noise = write_file_for_test("diff_noise", Bytes(40, 3));
+  const CommandOutcome equal = run_command({"diff", a, a});
   EXPECT_EQ(equal.code, 0);
   EXPECT_EQ(equal.out, "");
-  const Outcome different = run({"diff", a, b});
+  const CommandOutcome different = run_command({"diff", a, b});
   EXPECT_EQ(different.code, 1);
   EXPECT_NE(different.out.find("core (0,2) lock 0: initial value: 2 -> 5\n"), std::string::npos)
       << different.out;
-  const Outcome list = run({"diff", a, b, "--json"});
+  const CommandOutcome list = run_command({"diff", a, b, "--json"});
   EXPECT_EQ(list.code, 1);
   const auto out = nlohmann::json::parse(list.out);
   EXPECT_EQ(out["schema"], kDiffSchema);
   EXPECT_EQ(out["equal"], false);
   EXPECT_EQ(out["differences"].back()["b"], "5");
-  const Outcome unreadable = run({"diff", a, noise});
+  const CommandOutcome unreadable = run_command({"diff", a, noise});
   EXPECT_EQ(unreadable.code, 2);
   EXPECT_NE(unreadable.err.find("not recognised"), std::string::npos);
-  EXPECT_EQ(run({"diff", a, temporary("nothing-there")}).code, 2);
+  EXPECT_EQ(run_command({"diff", a, temporary("nothing-there")}).code, 2);
 }
 
 // A load's value is not there yet in the next bundle; the lint names both, and the rule.
@@ -119,12 +98,12 @@ TEST(LintCommand, NamesTheRuleAndThePlace) {
   test::Config config;
   config.program(0, 2, test::program_of({"lda r1, [p0, #0]", "add r2, r1, r1"}, 64));
   config.program(1, 2, test::program_of({"mova r9, #47"}, 64));
-  const std::string path = write_temporary("lint_sample", test::xclbin_of(config.commands()));
-  const Outcome text = run({"lint", path});
+  const std::string path = write_file_for_test("lint_sample", test::xclbin_of(config.commands()));
+  const CommandOutcome text = run_command({"lint", path});
   EXPECT_EQ(text.code, 1) << text.err;
   EXPECT_NE(text.out.find("[early-read]\n"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("2 programs: 1 errors, 0 warnings\n"), std::string::npos) << text.out;
-  const Outcome list = run({"lint", path, "--json"});
+  const CommandOutcome list = run_command({"lint", path, "--json"});
   EXPECT_EQ(list.code, 1);
   const auto out = nlohmann::json::parse(list.out);
   EXPECT_EQ(out["errors"], 1);
@@ -132,10 +111,10 @@ TEST(LintCommand, NamesTheRuleAndThePlace) {
   EXPECT_EQ(out["cores"][0]["findings"][0]["rule"], "early-read");
   EXPECT_EQ(out["cores"][0]["findings"][0]["address"], 4);
   EXPECT_TRUE(out["cores"][1]["findings"].empty());
-  EXPECT_EQ(run({"lint", path, "--tile", "1,2"}).code, 0);
-  EXPECT_EQ(run({"lint", path, "--allow-old-values"}).code, 0);
-  EXPECT_EQ(run({"lint", path, "--tile", "3,3"}).code, 2);
-  EXPECT_EQ(run({"lint", write_temporary("lint_noise", Bytes(40, 3))}).code, 2);
+  EXPECT_EQ(run_command({"lint", path, "--tile", "1,2"}).code, 0);
+  EXPECT_EQ(run_command({"lint", path, "--allow-old-values"}).code, 0);
+  EXPECT_EQ(run_command({"lint", path, "--tile", "3,3"}).code, 2);
+  EXPECT_EQ(run_command({"lint", write_file_for_test("lint_noise", Bytes(40, 3))}).code, 2);
 }
 
 // One core whose lock 1 is given by the DMA that fills 0xa000.

@@ -205,12 +205,18 @@ void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::dequ
   out.uops = ordered.data();
 }
 
+bool core_implements(const isa::Instr& instr) {
+  Decoded scratch;
+  DecodedDetail detail;
+  scratch.detail = &detail;
+  BoundSlot slot;
+  std::vector<Uop> loads;
+  std::string why;
+  return bind_slot(instr, scratch, slot, loads, why);
+}
+
 bool core_implements(isa::Op op) {
   const isa::InstrInfo& info = isa::info(op);
-  const Family* family = find_family(info);
-  if (family == nullptr) return false;
-  // Binding depends on the operands present and their classes, so it is tried with the first register of each
-  // class.
   isa::Instr instr;
   instr.op = op;
   for (size_t i = 0; i < info.operands.size(); ++i) {
@@ -219,12 +225,7 @@ bool core_implements(isa::Op op) {
       instr.operand[i] = static_cast<i64>(isa::reg_class(operand.cls).members[0]);
     }
   }
-  Decoded scratch;
-  DecodedDetail detail;
-  scratch.detail = &detail;
-  Binder binder(instr, scratch);
-  binder.arg = family->arg;
-  return family->bind(binder);
+  return core_implements(instr);
 }
 
 }  // namespace tegula::emu
