@@ -175,12 +175,28 @@ CLI::App* add_isa(CLI::App& app, IsaCommand& command) {
   return isa;
 }
 
+void add_flood(CLI::App* emu, CLI::Option* stream, EmuCommand& command) {
+  auto* flood = emu->add_flag("--flood", command.flood,
+                              "instead of a stream: random data on every input until every core has run; "
+                              "exits with 1 when one falls short");
+  flood->excludes(stream);
+  emu->add_option("--bundles", command.bundles, "with --flood: bundles that each core is to execute")
+      ->needs(flood)
+      ->check(CLI::Range(u64{1}, u64{1} << 40))
+      ->capture_default_str();
+  emu->callback([&command] {
+    if (command.flood) return;
+    if (command.streams.empty()) throw CLI::RequiredError("--stream or --flood");
+    if (command.files.size() > 1) throw CLI::ValidationError("file", "more than one needs --flood");
+  });
+}
+
 CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
   CLI::App* emu = app.add_subcommand("emu", "run a configuration and its streams on the emulated array");
-  emu->add_option("file", command.file, "xclbin, PDI or CDO")->required();
-  emu->add_option("--stream", command.streams,
-                  "instruction stream: raw bytes, or hexadecimal words one a line")
-      ->required();
+  emu->add_option("file", command.files, "xclbin, PDI or CDO; several with --flood")->required();
+  auto* stream = emu->add_option("--stream", command.streams,
+                                 "instruction stream: raw bytes, or hexadecimal words one a line");
+  add_flood(emu, stream, command);
   emu->add_option("--arg", command.args, "N=FILE: the bytes of argument N");
   emu->add_option("--out", command.outs, "N=FILE:BYTES: write argument N to FILE afterwards");
   emu->add_option(

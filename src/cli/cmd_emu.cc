@@ -104,7 +104,7 @@ Result<void> write_pictures(const EmuCommand& command, const emu::RunResult& res
   const trace::Timeline timeline = make_timeline(events);
   if (!command.trace.empty()) TRY(write_text(command.trace, trace::perfetto_json(timeline)));
   if (!command.html.empty()) {
-    TRY(write_text(command.html, trace::heatmap_html(make_heatmap(result, command.file), timeline)));
+    TRY(write_text(command.html, trace::heatmap_html(make_heatmap(result, command.files[0]), timeline)));
   }
   return {};
 }
@@ -183,9 +183,9 @@ Result<int> run_streams(const EmuCommand& command, emu::Session& session, const 
 }
 
 Result<int> emulate(const EmuCommand& command) {
-  TRY_ASSIGN(const MappedFile file, MappedFile::open(command.file));
+  TRY_ASSIGN(const MappedFile file, MappedFile::open(command.files[0]));
   Result<emu::Session> session = emu::Session::open(file.bytes());
-  if (!session.ok()) return fail(session.error().code, command.file + ": " + session.error().message);
+  if (!session.ok()) return fail(session.error().code, command.files[0] + ": " + session.error().message);
   std::vector<Bytes> streams;
   for (const std::string& path : command.streams) {
     TRY_ASSIGN(const MappedFile raw, MappedFile::open(path));
@@ -201,6 +201,7 @@ Result<int> emulate(const EmuCommand& command) {
 }  // namespace
 
 int cmd_emu(const EmuCommand& command) {
+  if (command.flood) return cmd_flood(command);
   const Result<int> code = emulate(command);
   return code.ok() ? *code : print_error(code.error());
 }

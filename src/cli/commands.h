@@ -96,7 +96,7 @@ struct IsaCommand {
 };
 
 struct EmuCommand {
-  std::string file;                  // xclbin, PDI or CDO
+  std::vector<std::string> files;    // xclbin, PDI or CDO; several with flood only
   std::vector<std::string> streams;  // run one after the other
   std::vector<std::string> args;     // "N=FILE"
   std::vector<std::string> outs;     // "N=FILE:BYTES"
@@ -104,9 +104,11 @@ struct EmuCommand {
   int repeat = 1;                    // products with other data, without a new configuration
   u64 seed = 1;
   int threads = 0;
-  u64 max_cycles = 0;  // 0: the driver's watchdog
-  std::string trace;   // Perfetto file to write; empty: none
-  std::string html;    // page to write; empty: none
+  u64 max_cycles = 0;    // 0: the driver's watchdog
+  bool flood = false;    // no stream: random data on every input
+  u64 bundles = 10'000;  // with flood: of each core
+  std::string trace;     // Perfetto file to write; empty: none
+  std::string html;      // page to write; empty: none
   bool json = false;
 };
 
@@ -130,6 +132,7 @@ int cmd_asm(const AsmCommand& command);
 int cmd_lint(const LintCommand& command);  // 0 clean or warnings only, 1 a rule is broken, 2 error
 int cmd_isa(const IsaCommand& command);    // 1 when a file has instructions that are not executed
 int cmd_emu(const EmuCommand& command);
+int cmd_flood(const EmuCommand& command);  // cmd_emu with flood: 1 when a core falls short
 int cmd_bench(const BenchCommand& command);
 int cmd_doctor(bool json);
 

@@ -19,7 +19,7 @@ namespace {
 constexpr u64 kPoolBytes = 1 << 20;      // random bytes that all inputs read
 constexpr u32 kTransferWords = 1 << 14;  // of one BD
 constexpr int kPacketIds = 32;
-constexpr u64 kSlices = 16;
+constexpr u64 kSlices = 64;  // looks at the cores
 
 // Reads come from a pool of random bytes whatever the address, writes go nowhere.
 class PoolMemory final : public DdrMemory {
@@ -122,10 +122,13 @@ class Flooder {
 
 }  // namespace
 
+bool FloodCore::enough(u64 wanted) const {
+  return fault.empty() && (done || bundles >= wanted);
+}
+
 bool FloodReport::enough(u64 bundles) const {
-  return failure.empty() && std::all_of(cores.begin(), cores.end(), [&](const FloodCore& core) {
-           return core.fault.empty() && (core.done || core.bundles >= bundles);
-         });
+  return failure.empty() &&
+         std::all_of(cores.begin(), cores.end(), [&](const FloodCore& core) { return core.enough(bundles); });
 }
 
 FloodReport flood(Session& session, const FloodOptions& options) {
@@ -146,13 +149,16 @@ FloodReport flood(Session& session, const FloodOptions& options) {
     if (tile.kind() == TileKind::kCore && array.core_state(tile).enabled) enabled.push_back(tile);
   }
   std::vector<u64> before(enabled.size());
-  for (u64 passed = 0; passed < options.cycles && report.failure.empty(); passed += slice) {
+  bool all = false;
+  for (u64 passed = 0; passed < options.cycles && report.failure.empty() && !all; passed += slice) {
     const RunResult result = array.settle(memory, slice, run);
     report.cycles += slice;
     report.failure = result.message;
+    all = true;
     for (size_t i = 0; i < enabled.size(); ++i) {
       const u64 bundles = array.core(enabled[i]).counters().bundles;
       const CoreState state = array.core_state(enabled[i]);
+      all &= state.done || !state.fault.empty() || bundles >= options.enough_bundles;
       const bool stands = bundles == before[i] && bundles < options.enough_bundles;
       before[i] = bundles;
       if (!stands || !state.waits_for_lock || report.kicks >= options.kicks) continue;

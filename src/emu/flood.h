@@ -21,9 +21,10 @@ struct FloodOptions {
 struct FloodCore {
   arch::Tile tile;
   u64 bundles = 0;
-  bool done = false;  // executed `done`
-  std::string fault;  // what it could not execute; empty: nothing
-  std::string waits;  // what it waits for at the end; empty: it runs
+  bool done = false;              // executed `done`
+  std::string fault;              // what it could not execute; empty: nothing
+  std::string waits;              // what it waits for at the end; empty: it runs
+  bool enough(u64 wanted) const;  // executed so many bundles, or its whole program, without a fault
 };
 
 struct FloodReport {
@@ -31,7 +32,7 @@ struct FloodReport {
   std::string failure;           // of the array as a whole; empty: none
   u64 cycles = 0;
   int kicks = 0;
-  bool enough(u64 bundles) const;  // every core executed so many, or its whole program, without a fault
+  bool enough(u64 bundles) const;  // every core, and no failure
 };
 
 // The session's array is used up by it.
