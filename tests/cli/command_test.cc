@@ -131,8 +131,8 @@ Bytes guarded() {
 }
 
 TEST(DisasmCommand, TellsWhatLocksGuardAndWhereStreamsComeFrom) {
-  const std::string path = write_temporary("disasm_guarded", guarded());
-  const Outcome outcome = run({"disasm", path, "--tile", "0,2"});
+  const std::string path = write_file_for_test("disasm_guarded", guarded());
+  const CommandOutcome outcome = run_command({"disasm", path, "--tile", "0,2"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("// core (0,2): 64 bytes, "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("\n.tile 0,2\n"), std::string::npos) << outcome.out;
@@ -145,9 +145,9 @@ TEST(DisasmCommand, TellsWhatLocksGuardAndWhereStreamsComeFrom) {
 }
 
 TEST(DisasmCommand, JsonAndSeveralFiles) {
-  const std::string path = write_temporary("disasm_json", guarded()),
-                    noise = write_temporary("disasm_noise", Bytes(40, 3));
-  const Outcome outcome = run({"disasm", "--json", path, noise});
+  const std::string path = write_file_for_test("disasm_json", guarded()),
+                    noise = write_file_for_test("disasm_noise", Bytes(40, 3));
+  const CommandOutcome outcome = run_command({"disasm", "--json", path, noise});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("disasm_noise: "), std::string::npos) << outcome.err;
   const auto out = nlohmann::json::parse(outcome.out);
@@ -161,18 +161,18 @@ TEST(DisasmCommand, JsonAndSeveralFiles) {
   EXPECT_EQ(core["bundles"], 31);  // one of 4 bytes, 30 nops of 2
   EXPECT_EQ(core["undecodable"], 0);
   EXPECT_EQ(core["functions"][0]["name"], "fn_0");
-  EXPECT_EQ(run({"disasm", path, "--tile", "3,3"}).code, 1);
+  EXPECT_EQ(run_command({"disasm", path, "--tile", "3,3"}).code, 1);
 }
 
 TEST(AsmCommand, TakesAListingBackToItsBytes) {
   const Bytes code = test::program_of({"mova r0, #49", "jl #32", "nop", "nop", "nop", "nop", "nop"}, 64);
-  const std::string bare = write_temporary("asm_bare", code), source = temporary("asm_source.s"),
+  const std::string bare = write_file_for_test("asm_bare", code), source = temporary("asm_source.s"),
                     back = temporary("asm_back");
   for (const char* option : {"--bytes", "--cycles", "--raw"}) {
-    const Outcome listing = run({"disasm", bare, "--raw", option});
+    const CommandOutcome listing = run_command({"disasm", bare, "--raw", option});
     ASSERT_EQ(listing.code, 0) << listing.err;
     ASSERT_TRUE(write_file(source, Bytes(listing.out.begin(), listing.out.end())).ok());
-    const Outcome outcome = run({"asm", source, "-o", back, "--json"});
+    const CommandOutcome outcome = run_command({"asm", source, "-o", back, "--json"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(read_file(back).value(), code);
     const auto out = nlohmann::json::parse(outcome.out);
@@ -184,16 +184,16 @@ TEST(AsmCommand, TakesAListingBackToItsBytes) {
 
 TEST(AsmCommand, ErrorsNameFileLineAndColumn) {
   const std::string text = "nop\n  mova r99, #1\n";
-  const std::string source = write_temporary("asm_wrong.s", Bytes(text.begin(), text.end()));
+  const std::string source = write_file_for_test("asm_wrong.s", Bytes(text.begin(), text.end()));
   const std::string out = temporary("asm_wrong_out");
-  const Outcome outcome = run({"asm", source, "-o", out});
+  const CommandOutcome outcome = run_command({"asm", source, "-o", out});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("asm_wrong.s:2:8: expected a register of class"), std::string::npos)
       << outcome.err;
   EXPECT_FALSE(read_file(out).ok());
-  EXPECT_EQ(run({"asm", temporary("asm_nothing.s"), "-o", out}).code, 1);
-  const std::string large = write_temporary("asm_large", Bytes((1 << 20) + 1, 0));
-  const Outcome refused = run({"disasm", large, "--raw"});
+  EXPECT_EQ(run_command({"asm", temporary("asm_nothing.s"), "-o", out}).code, 1);
+  const std::string large = write_file_for_test("asm_large", Bytes((1 << 20) + 1, 0));
+  const CommandOutcome refused = run_command({"disasm", large, "--raw"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("expected a bare core program of at most 1048576"), std::string::npos)
       << refused.err;
