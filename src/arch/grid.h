@@ -87,7 +87,10 @@ constexpr u32 kCoreDataBytes = 64 * 1024;
 constexpr u32 kCoreProgramBytes = 16 * 1024;
 constexpr u32 kMemTileBytes = 512 * 1024;
 constexpr u32 kCoreProgramOffset = 0x20000;  // core PC 0
-constexpr u32 kCoreControl = 0x32000;        // bit 0 enable, bit 1 reset
+constexpr bool in_core_program(u32 offset) {
+  return offset >= kCoreProgramOffset && offset < kCoreProgramOffset + kCoreProgramBytes;
+}
+constexpr u32 kCoreControl = 0x32000;  // bit 0 enable, bit 1 reset
 constexpr u32 kCoreStatus = 0x32004;
 constexpr u32 kCoreEnable = 1u << 0;
 constexpr u32 kCoreReset = 1u << 1;

@@ -44,9 +44,7 @@ std::vector<TileProgram> core_programs(const Commands& commands) {
   for (const format::CdoCommand& command : commands) {
     const arch::Location at = arch::locate(command.address);
     if (!at.valid() || at.tile().kind() != arch::TileKind::kCore) continue;
-    if (at.offset < arch::kCoreProgramOffset ||
-        at.offset >= arch::kCoreProgramOffset + arch::kCoreProgramBytes)
-      continue;
+    if (!arch::in_core_program(at.offset)) continue;
     Bytes& code = programs[at.tile()];
     const u32 place = at.offset - arch::kCoreProgramOffset;
     if (command.kind == format::CdoKind::kBlockWrite)

@@ -229,6 +229,10 @@ int print_error(const Error& error) {
   return 1;
 }
 
+Error in_file(const std::string& path, const Error& error) {
+  return fail(error.code, path + ": " + error.message);
+}
+
 int run_cli(int argc, char** argv) {
   CLI::App app{"tegula: an open inference engine for the AMD XDNA2 NPU"};
   app.require_subcommand(1);

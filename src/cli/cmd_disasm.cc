@@ -9,7 +9,6 @@
 #include "cli/artifact.h"
 #include "cli/commands.h"
 #include "cli/disasm/annotate.h"
-#include "isa/assembler.h"
 #include "isa/listing.h"
 
 namespace tegula::cli {
@@ -41,10 +40,10 @@ void append_programs(const DisasmCommand& command, const std::vector<TileProgram
   options.bytes = command.bytes;
   options.cycles = command.cycles;
   for (const TileProgram& program : programs) {
-    const Annotator annotator(facts, program.tile);
     if (!command.raw) {
-      options.annotate = [&annotator](const isa::Instr& instr, std::optional<int> lock,
-                                      std::string& comment) { annotator.annotate(instr, lock, comment); };
+      options.annotate = [&](const isa::Instr& instr, std::optional<int> lock, std::string& comment) {
+        annotate(facts, program.tile, instr, lock, comment);
+      };
     }
     const isa::Listing listing(program.code, options);
     text += header(program, listing.totals(), command.raw);
@@ -83,9 +82,7 @@ ArrayFacts surroundings(Commands commands) {
   std::erase_if(commands, [](const format::CdoCommand& command) {
     const arch::Location at = arch::locate(command.address);
     if (!at.valid() || at.tile().kind() != arch::TileKind::kCore) return false;
-    return at.offset < arch::kCoreDataBytes ||
-           (at.offset >= arch::kCoreProgramOffset &&
-            at.offset < arch::kCoreProgramOffset + arch::kCoreProgramBytes);
+    return at.offset < arch::kCoreDataBytes || arch::in_core_program(at.offset);
   });
   return array_facts(commands);
 }
@@ -97,7 +94,7 @@ Result<void> disassemble(const DisasmCommand& command, const std::string& path, 
   Commands commands;
   const Result<std::vector<TileProgram>> programs =
       choose_programs(file.bytes(), command, command.json, &commands);
-  if (!programs.ok()) return fail(programs.error().code, path + ": " + programs.error().message);
+  if (!programs.ok()) return in_file(path, programs.error());
   if (command.json) {
     add_json(path, *programs, cores);
     return {};

@@ -185,12 +185,12 @@ Result<int> run_streams(const EmuCommand& command, emu::Session& session, const 
 Result<int> emulate(const EmuCommand& command) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(command.files[0]));
   Result<emu::Session> session = emu::Session::open(file.bytes());
-  if (!session.ok()) return fail(session.error().code, command.files[0] + ": " + session.error().message);
+  if (!session.ok()) return in_file(command.files[0], session.error());
   std::vector<Bytes> streams;
   for (const std::string& path : command.streams) {
     TRY_ASSIGN(const MappedFile raw, MappedFile::open(path));
     Result<Bytes> bytes = emu::stream_bytes(raw.bytes());
-    if (!bytes.ok()) return fail(bytes.error().code, path + ": " + bytes.error().message);
+    if (!bytes.ok()) return in_file(path, bytes.error());
     streams.push_back(std::move(*bytes));
   }
   if (command.gemm.empty()) return run_streams(command, *session, streams);

@@ -16,14 +16,13 @@ using nlohmann::json;
 
 Result<emu::FloodReport> flood_file(const EmuCommand& command, const std::string& path) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
-  Result<emu::Session> session = emu::Session::open(file.bytes());
-  if (!session.ok()) return fail(session.error().code, session.error().message);
+  TRY_ASSIGN(emu::Session session, emu::Session::open(file.bytes()));
   emu::FloodOptions options;
   options.enough_bundles = command.bundles;
   options.seed = command.seed;
   options.threads = command.threads;
   if (command.max_cycles != 0) options.cycles = command.max_cycles;
-  return emu::flood(*session, options);
+  return emu::flood(session, options);
 }
 
 // The first thing that the emulator could not do; else what a core that fell short waits for.
@@ -79,7 +78,7 @@ int cmd_flood(const EmuCommand& command) {
   for (const std::string& path : command.files) {
     const Result<emu::FloodReport> report = flood_file(command, path);
     if (!report.ok()) {
-      print_error(fail(report.error().code, path + ": " + report.error().message));
+      print_error(in_file(path, report.error()));
       continue;
     }
     files.push_back(flood_json(path, *report, command.bundles));

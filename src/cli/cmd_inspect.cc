@@ -13,10 +13,6 @@ namespace {
 
 constexpr size_t kMaxDiffLines = 400;
 
-Error in_file(const std::string& path, const Error& error) {
-  return fail(error.code, path + ": " + error.message);
-}
-
 Result<ShowOptions> show_options(const InspectCommand& command) {
   ShowOptions options;
   options.depth = command.depth;

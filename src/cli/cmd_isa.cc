@@ -106,7 +106,7 @@ void add_program(Corpus& corpus, const Bytes& code) {
 Result<void> add_file(Corpus& corpus, const std::string& path) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
   const Result<std::vector<TileProgram>> programs = choose_programs(file.bytes(), {}, false);
-  if (!programs.ok()) return fail(programs.error().code, path + ": " + programs.error().message);
+  if (!programs.ok()) return in_file(path, programs.error());
   ++corpus.files;
   for (const TileProgram& program : *programs) add_program(corpus, program.code);
   return {};

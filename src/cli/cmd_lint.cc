@@ -32,7 +32,7 @@ json finding_json(const isa::Finding& finding) {
 }
 
 int failure(const LintCommand& command, const Error& error) {
-  print_error(fail(error.code, command.file + ": " + error.message));
+  print_error(in_file(command.file, error));
   return 2;
 }
 

@@ -139,6 +139,9 @@ int cmd_doctor(bool json);
 // Prints "tegula: MESSAGE" on stderr, whole and on one line, and returns 1.
 int print_error(const Error& error);
 
+// The error with "PATH: " in front.
+Error in_file(const std::string& path, const Error& error);
+
 // The whole program: parses the command line and runs the command.
 int run_cli(int argc, char** argv);
 

@@ -124,10 +124,7 @@ bool Engine::write_memory(TileState& tile, u32 offset, u32 value) {
     if (poison_) poison_->write(tile.data + offset, sizeof value);
     return true;
   }
-  if (tile.core == nullptr || offset < arch::kCoreProgramOffset ||
-      offset >= arch::kCoreProgramOffset + arch::kCoreProgramBytes) {
-    return false;
-  }
+  if (tile.core == nullptr || !arch::in_core_program(offset)) return false;
   store_le(tile.program.data() + (offset - arch::kCoreProgramOffset), value);
   tile.core->program_dirty = true;
   return true;
@@ -198,8 +195,7 @@ std::optional<u32> Engine::read_tile(Tile t, u32 offset) {
   const TileKind kind = t.kind();
   if (offset % 4 != 0) return std::nullopt;
   if (offset < arch::traits(kind).data_bytes) return load_le<u32>(tile.data + offset);
-  if (tile.core != nullptr && offset >= arch::kCoreProgramOffset &&
-      offset < arch::kCoreProgramOffset + arch::kCoreProgramBytes) {
+  if (tile.core != nullptr && arch::in_core_program(offset)) {
     return load_le<u32>(tile.program.data() + (offset - arch::kCoreProgramOffset));
   }
   if (const auto value = read_dma(tile, offset)) return value;

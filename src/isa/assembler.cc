@@ -2,9 +2,7 @@
 #include "isa/assembler.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <optional>
 
 #include "isa/text.h"
 
@@ -48,17 +46,9 @@ bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-bool is_name(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 size_t pass_over(std::string_view text, size_t at, bool (*accept)(char)) {
   while (at < text.size() && accept(text[at])) ++at;
   return at;
-}
-
-std::string shown(std::string_view text, size_t at) {
-  return at < text.size() ? "'" + std::string(text.substr(at, 24)) + "'" : "the end";
 }
 
 class Program {
@@ -135,7 +125,7 @@ Result<void> Program::parse_line(std::string_view line, u32 number) {
   while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
   size_t at = pass_columns(line);
   for (;;) {
-    const size_t end = pass_over(line, at, is_name);
+    const size_t end = pass_over(line, at, is_word);
     if (end == at || end >= line.size() || line[end] != ':') break;
     TRY(add_label(line.substr(at, end - at), number, at));
     at = pass_over(line, end + 1, is_space);
@@ -166,7 +156,7 @@ Result<void> Program::add_directive(std::string_view text, u32 line, size_t colu
                                                          {".zero", Kind::kZero},
                                                          {".align", Kind::kAlign},
                                                          {".set", Kind::kSet}};
-  const size_t word = pass_over(text, 1, is_name), at = pass_over(text, word, is_space);
+  const size_t word = pass_over(text, 1, is_word), at = pass_over(text, word, is_space);
   const std::string_view directive = text.substr(0, word);
   Statement statement{Kind::kByte, line, column + at, text.substr(at)};
   if (directive == ".tile") return add_tile(statement);
@@ -282,7 +272,7 @@ Result<void> Program::place_alignment(const Statement& statement) {
 }
 
 Result<void> Program::define(const Statement& statement) {
-  const size_t end = pass_over(statement.text, 0, is_name);
+  const size_t end = pass_over(statement.text, 0, is_word);
   const std::string_view name = statement.text.substr(0, end);
   if (end == 0 || is_digit(name[0])) return wrong(statement, 0, "a name");
   if (label_lines_.contains(name)) return wrong(statement, 0, "a name that is no label");

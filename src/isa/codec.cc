@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/hex.h"
 #include "isa/isa.h"
 #include "isa/tables.h"
 
@@ -60,16 +61,6 @@ u64 scatter(u64 value, const OperandCode& code) {
 i64 immediate_value(const ImmClass& cls, u64 code) {
   const u64 sign = cls.is_signed ? u64{1} << (cls.bits - 1) : 0;
   return static_cast<i64>((code ^ sign) - sign) * cls.step + cls.offset;
-}
-
-std::string hex(u64 value) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), digits[value & 15]);
-    value >>= 4;
-  } while (value != 0);
-  return "0x" + text;
 }
 
 std::string hex_bytes(ByteSpan bytes) {

@@ -71,6 +71,26 @@ bool may_set_loop(Op op) {
 
 }  // namespace
 
+bool is_lock(Op op) {
+  switch (op) {
+    case Op::ACQ_mLockId_imm:
+    case Op::ACQ_mLockId_reg:
+    case Op::ACQ_COND_mLockId_imm:
+    case Op::ACQ_COND_mLockId_reg:
+    case Op::REL_mLockId_imm:
+    case Op::REL_mLockId_reg:
+    case Op::REL_COND_mLockId_imm:
+    case Op::REL_COND_mLockId_reg:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_acquire(Op op) {
+  return is_lock(op) && info(op).mnemonic.starts_with("acq");
+}
+
 Write write_of(const Instr& instr, Reg reg) {
   Write write;
   const InstrInfo& in = info(instr.op);

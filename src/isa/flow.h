@@ -55,6 +55,9 @@ class Flow {
   std::vector<HardwareLoop> loops_;
 };
 
+bool is_lock(Op op);     // acq, rel, conditional or not
+bool is_acquire(Op op);  // the acq among them
+
 // The constant that an instruction loads into a register that overlaps `reg`; unknown when it writes
 // something else.
 struct Write {

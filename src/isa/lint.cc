@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/hex.h"
 #include "isa/flow.h"
 #include "isa/sweep.h"
 #include "isa/text.h"
@@ -47,36 +48,6 @@ constexpr LintRule kRules[] = {
     {"stack-buffer", "the stack may grow into a buffer"},
     {"stack-unknown", "the size of the stack cannot be determined"},
 };
-
-std::string hex(u32 value) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  do {
-    text.insert(text.begin(), digits[value & 15]);
-    value >>= 4;
-  } while (value != 0);
-  return "0x" + text;
-}
-
-bool is_lock(const Instr& instr) {
-  switch (instr.op) {
-    case Op::ACQ_mLockId_imm:
-    case Op::ACQ_mLockId_reg:
-    case Op::ACQ_COND_mLockId_imm:
-    case Op::ACQ_COND_mLockId_reg:
-    case Op::REL_mLockId_imm:
-    case Op::REL_mLockId_reg:
-    case Op::REL_COND_mLockId_imm:
-    case Op::REL_COND_mLockId_reg:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool is_acquire(const Instr& instr) {
-  return is_lock(instr) && info(instr.op).mnemonic.starts_with("acq");
-}
 
 // Sticky flags may be set by several instructions in one cycle and have no order.
 bool is_sticky(Reg reg) {
@@ -200,7 +171,7 @@ class Linter {
       for (int b = 0; b < flow_.at(j).bundle.count; ++b) {
         if (distance == 0 && b <= a) continue;
         check_units(i, a, j, b, distance);
-        if (distance < kLockDistance && is_lock(instr(i, a)) && is_lock(instr(j, b))) {
+        if (distance < kLockDistance && is_lock(instr(i, a).op) && is_lock(instr(j, b).op)) {
           add_pair({i, a, j, b}, 0, "lock-distance", Severity::kError,
                    name(j, b) + " follows " + name(i, a) + " after " + std::to_string(distance) +
                        " bundles; the lock unit is busy for four: put " +
@@ -276,11 +247,11 @@ class Linter {
       } else if (in.op == Op::DONE) {
         add(flow_.at(i).address, "delay-slot-done", Severity::kError,
             what + where + " was never tried; move it out");
-      } else if (is_acquire(in) && flow_.branch(b)->call) {
+      } else if (is_acquire(in.op) && flow_.branch(b)->call) {
         add(flow_.at(i).address, "delay-slot-lock", Severity::kWarning,
             what + where +
                 " is legal: it blocks there before the callee starts; make sure that this is meant");
-      } else if (is_lock(in)) {
+      } else if (is_lock(in.op)) {
         add(flow_.at(i).address, "delay-slot-lock", Severity::kError,
             what + where + "; only acq behind a call is known to work: move it out");
       }

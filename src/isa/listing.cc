@@ -1,6 +1,7 @@
 #include "isa/listing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "isa/flow.h"
@@ -15,9 +16,8 @@ constexpr char kDigits[] = "0123456789abcdef";
 constexpr size_t kByteColumn = 16 * 3;
 
 void append_hex(std::string& out, u32 value) {
-  int digits = 1;
-  while (digits < 8 && (value >> (4 * digits)) != 0) ++digits;
-  while (digits-- > 0) out += kDigits[value >> (4 * digits) & 15];
+  char digits[8];
+  out.append(digits, std::to_chars(digits, digits + sizeof(digits), value, 16).ptr);
 }
 
 // Six digits: the first is 0 in the 20 bits of a program address, which tells it from a label.
@@ -48,22 +48,6 @@ int code_operand(const Instr& instr) {
       return instr.reg(0) == Reg::ls || instr.reg(0) == Reg::le ? 1 : -1;
     default:
       return -1;
-  }
-}
-
-bool is_lock(Op op) {
-  switch (op) {
-    case Op::ACQ_mLockId_imm:
-    case Op::ACQ_mLockId_reg:
-    case Op::ACQ_COND_mLockId_imm:
-    case Op::ACQ_COND_mLockId_reg:
-    case Op::REL_mLockId_imm:
-    case Op::REL_mLockId_reg:
-    case Op::REL_COND_mLockId_imm:
-    case Op::REL_COND_mLockId_reg:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -232,9 +216,7 @@ bool Listing::Impl::only_write(int index, Reg reg, i64 value) const {
                                   [address](const ListedFunction& f) { return f.address > address; });
   const u32 begin = after == functions.begin() ? 0 : std::prev(after)->address;
   const u32 end = after == functions.end() ? 0xFFFFFFFF : after->address;
-  int first = index;
-  while (first > 0 && flow->at(first - 1).address >= begin) --first;
-  for (int k = first; k < flow->size() && flow->at(k).address < end; ++k) {
+  for (int k = std::max(0, flow->find(begin)); k < flow->size() && flow->at(k).address < end; ++k) {
     const Bundle& bundle = flow->at(k).bundle;
     for (int n = 0; n < bundle.count; ++n) {
       const Write write = write_of(bundle.instr[static_cast<size_t>(n)], reg);

@@ -11,11 +11,15 @@
 
 namespace tegula::isa {
 
-namespace {
-
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
+
+std::string shown(std::string_view text, size_t at) {
+  return at < text.size() ? "'" + std::string(text.substr(at, 24)) + "'" : "the end";
+}
+
+namespace {
 
 bool is_space(char c) {
   return c == ' ' || c == '\t';
@@ -167,9 +171,7 @@ std::unordered_map<std::string_view, std::vector<Op>> make_mnemonics() {
 }
 
 SyntaxError syntax_error(std::string_view line, size_t at, size_t end, const std::string& expected) {
-  const size_t stop = std::min(end, at + 24);
-  const std::string found = at < end ? "'" + std::string(line.substr(at, stop - at)) + "'" : "the end";
-  return {at + 1, "expected " + expected + ", found " + found};
+  return {at + 1, "expected " + expected + ", found " + shown(line.substr(0, end), at)};
 }
 
 // All instructions that the text between at and end can mean; usually one.

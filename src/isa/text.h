@@ -52,6 +52,12 @@ struct SyntaxError {
 // assemble() with symbols as immediates.
 std::optional<SyntaxError> assemble(std::string_view line, const Symbols& symbols, Bundle& bundle);
 
+// Of names, mnemonics and numbers.
+bool is_word(char c);
+
+// For a message: what stands at a place, at most 24 characters in quotes, or "the end".
+std::string shown(std::string_view text, size_t at);
+
 struct DisassembledLine {
   u32 address = 0;
   u8 bytes = 0;        // at least 1

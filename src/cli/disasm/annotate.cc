@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
+#include "isa/flow.h"
+
 namespace tegula::cli {
 namespace {
 
 using arch::Direction;
 
-constexpr int kLockNumbers = 64;  // four tiles with 16 locks each
 constexpr int kLocksPerTile = 16;
 constexpr size_t kMaxItems = 4;  // of a list in a comment
 
@@ -61,31 +62,20 @@ bool defines(const isa::InstrInfo& info, isa::Reg reg) {
   return std::find(info.implicit_defs.begin(), info.implicit_defs.end(), reg) != info.implicit_defs.end();
 }
 
-}  // namespace
-
-Annotator::Annotator(const ArrayFacts& facts, arch::Tile tile) : facts_(facts), tile_(tile) {
-  for (int number = 0; number < kLockNumbers; ++number) {
-    acquired_.push_back(lock_text(number, true));
-    released_.push_back(lock_text(number, false));
-  }
-  input_ = stream_text(true);
-  output_ = stream_text(false);
-}
-
-const TileFacts* Annotator::tile_at(int col, int row) const {
-  for (const TileFacts& tile : facts_.tiles) {
+const TileFacts* tile_at(const ArrayFacts& facts, int col, int row) {
+  for (const TileFacts& tile : facts.tiles) {
     if (tile.tile.col == col && tile.tile.row == row) return &tile;
   }
   return nullptr;
 }
 
-std::string Annotator::lock_text(int number, bool acquire) const {
-  int col = tile_.col, row = tile_.row;
+std::string lock_text(const ArrayFacts& facts, arch::Tile core, int number, bool acquire) {
+  int col = core.col, row = core.row;
   const int quarter = number / kLocksPerTile * kLocksPerTile;
   if (quarter == arch::kCoreLockSouth) --row;
   if (quarter == arch::kCoreLockWest) --col;
   if (quarter == arch::kCoreLockNorth) ++row;
-  const TileFacts* tile = tile_at(col, row);
+  const TileFacts* tile = tile_at(facts, col, row);
   const int lock = number % kLocksPerTile;
   std::string out = fmt::format("lock {}", lock);
   if (quarter != arch::kCoreLockOwn) out += fmt::format(" of tile ({},{})", col, row);
@@ -94,29 +84,31 @@ std::string Annotator::lock_text(int number, bool acquire) const {
   return list.empty() ? out : out + ": " + list;
 }
 
-std::string Annotator::stream_text(bool input) const {
+std::string stream_text(const ArrayFacts& facts, arch::Tile core, bool input) {
   std::vector<std::string> items;
-  for (const Route& route : facts_.routes.routes) {
-    const bool own_source = route.tile == tile_ && route.source.starts_with("Core");
+  for (const Route& route : facts.routes.routes) {
+    const bool own_source = route.tile == core && route.source.starts_with("Core");
     for (const RouteEnd& end : route.ends) {
       if (!input && own_source) items.push_back("to " + end_text(end));
-      if (input && end.kind == EndKind::kCore && end.tile == tile_)
+      if (input && end.kind == EndKind::kCore && end.tile == core)
         items.push_back(fmt::format("from {} of {}", route.source, arch::tile_name(route.tile)));
     }
   }
   return join(std::move(items));
 }
 
-void Annotator::annotate(const isa::Instr& instr, std::optional<int> lock, std::string& comment) const {
-  const isa::InstrInfo& info = isa::info(instr.op);
+}  // namespace
+
+void annotate(const ArrayFacts& facts, arch::Tile core, const isa::Instr& instr, std::optional<int> lock,
+              std::string& comment) {
   if (lock) {
-    const auto number = static_cast<size_t>(*lock) % kLockNumbers;
-    comment += info.mnemonic.starts_with("acq") ? acquired_[number] : released_[number];
+    comment += lock_text(facts, core, *lock, isa::is_acquire(instr.op));
     return;
   }
+  const isa::InstrInfo& info = isa::info(instr.op);
   if (info.implicit_defs.empty()) return;
-  if (defines(info, isa::Reg::srSS0)) comment += input_;
-  if (defines(info, isa::Reg::srMS0)) comment += output_;
+  if (defines(info, isa::Reg::srSS0)) comment += stream_text(facts, core, true);
+  if (defines(info, isa::Reg::srMS0)) comment += stream_text(facts, core, false);
 }
 
 }  // namespace tegula::cli

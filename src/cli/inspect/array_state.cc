@@ -90,8 +90,7 @@ bool write_single(TileState& tile, u32 offset, u32 mask, u32 value) {
 }
 
 bool in_program(TileKind kind, u32 offset) {
-  return kind == TileKind::kCore && offset >= arch::kCoreProgramOffset &&
-         offset < arch::kCoreProgramOffset + arch::kCoreProgramBytes;
+  return kind == TileKind::kCore && arch::in_core_program(offset);
 }
 
 }  // namespace

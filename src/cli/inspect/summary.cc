@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "isa/listing.h"
 #include "isa/sweep.h"
 #include "isa/text.h"
 #include "program/program.h"
@@ -68,17 +69,23 @@ void Summary::add_array(const Artifact& artifact, const ArrayFacts& array) {
 
 void Summary::add_program(const Artifact& artifact, const ProgramFacts& program) {
   programs_.insert(program.sha256);
+  const isa::ListingTotals totals = isa::count(program.image);
+  bundles_ += totals.bundles;
+  undecodable_ += totals.undecodable;
+  padding_ += totals.padding;
+  noncanonical_ += totals.noncanonical;
+  if (totals.undecodable + totals.noncanonical != 0) describe(artifact, program);
+}
+
+// The pieces that are no bundle, and the bundles with bits that mean nothing.
+void Summary::describe(const Artifact& artifact, const ProgramFacts& program) {
   for (isa::Sweep sweep(program.image); sweep.next();) {
-    if (sweep.padding()) ++padding_;
     if (!sweep.valid()) {
       if (sweep.padding()) continue;
-      ++undecodable_;
       exception(artifact, fmt::format("program {}: no bundle at {:#x}", program.name, sweep.address()));
       continue;
     }
-    ++bundles_;
     if (isa::is_canonical(sweep.bytes(), sweep.bundle())) continue;
-    ++noncanonical_;
     const Result<Bytes> plain = isa::encode(sweep.bundle());
     if (!plain.ok()) {
       exception(artifact, plain.error().message);

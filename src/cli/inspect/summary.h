@@ -22,6 +22,7 @@ class Summary {
   std::vector<std::pair<std::string, u64>> totals() const;
   void add_array(const Artifact& artifact, const ArrayFacts& array);
   void add_program(const Artifact& artifact, const ProgramFacts& program);
+  void describe(const Artifact& artifact, const ProgramFacts& program);
   void add_stream(const Artifact& artifact, const StreamFacts& stream);
   void exception(const Artifact& artifact, const std::string& text);
 
