@@ -151,6 +151,7 @@ struct CoreState {
   arch::Tile lock_tile;
   int lock = 0;
   i32 amount = 0;
+  bool lock_has_giver = false;  // a BD of the array gives it, or a core ever did
 };
 
 // Makes the core of a tile. The default makes the real one; tests put scripted ones there.

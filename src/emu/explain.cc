@@ -122,6 +122,7 @@ CoreState Engine::core_state(const CoreSlot& core) const {
     out.lock_tile = ref->tile;
     out.lock = ref->lock;
     out.amount = core.stop.amount;
+    out.lock_has_giver = !lock_givers(*ref).empty();
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #include "emu/flood.h"
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "arch/dma.h"
@@ -19,7 +20,10 @@ namespace {
 constexpr u64 kPoolBytes = 1 << 20;      // random bytes that all inputs read
 constexpr u32 kTransferWords = 1 << 14;  // of one BD
 constexpr int kPacketIds = 32;
-constexpr u64 kSlices = 64;  // looks at the cores
+constexpr u64 kSlice = 4096;  // cycles between two looks at the cores
+// How many looks a core stands still for a lock until it is given from outside: one that nobody on the array
+// is known to give (streams do), and one that somebody will when his data comes.
+constexpr int kPatience = 2, kPatienceWithGiver = 8;
 
 // Reads come from a pool of random bytes whatever the address, writes go nowhere.
 class PoolMemory final : public DdrMemory {
@@ -55,24 +59,27 @@ class Flooder {
  private:
   Result<u32> read(Tile tile, u32 offset) { return array_.read32(arch::tile_address(tile, offset)); }
 
-  // Packet ids that the slave port lets in; one entry -1 for a circuit.
+  // Packet ids that the slave port lets in, at most four, as the BDs are few: the first of each slot, then
+  // others. One entry -1 for a circuit.
   Result<std::vector<int>> ids(Tile tile, int slave) {
     TRY_ASSIGN(const u32 config, read(tile, arch::slave_offset(TileKind::kShim, slave)));
-    std::vector<int> out;
-    if ((config & arch::kPortEnable) == 0) return out;
+    if ((config & arch::kPortEnable) == 0) return std::vector<int>{};
     if ((config & arch::kPortPacket) == 0) return std::vector<int>{-1};
+    std::vector<int> first, others;
+    std::array<bool, arch::kSlotsPerSlave> seen{};
     for (int id = 0; id < kPacketIds; ++id) {
       for (int s = 0; s < arch::kSlotsPerSlave; ++s) {
         TRY_ASSIGN(const u32 word, read(tile, arch::slot_offset(TileKind::kShim, slave, s)));
         const arch::PacketSlot slot = arch::decode_packet_slot(word);
         if (!slot.enable || (id & slot.mask) != slot.id) continue;
-        out.push_back(id);
+        (seen[s] ? others : first).push_back(id);
+        seen[s] = true;
         break;
       }
     }
-    // One id for each slot is enough: the BDs are few.
-    if (out.size() > 4) out.resize(4);
-    return out;
+    first.insert(first.end(), others.begin(), others.end());
+    if (first.size() > 4) first.resize(4);
+    return first;
   }
 
   Result<void> open_input(Tile tile, int channel) {
@@ -131,6 +138,33 @@ bool FloodReport::enough(u64 bundles) const {
          std::all_of(cores.begin(), cores.end(), [&](const FloodCore& core) { return core.enough(bundles); });
 }
 
+namespace {
+
+// A core under way, as the last look saw it.
+struct FloodWatch {
+  Tile tile;
+  u64 bundles = 0;
+  int stood = 0;  // looks
+};
+
+// Whether it has run; if it stands for a lock for too long, gives it.
+bool look_at(Array& array, FloodWatch& watch, const FloodOptions& options, FloodReport& report) {
+  const u64 bundles = array.core(watch.tile).counters().bundles;
+  const CoreState state = array.core_state(watch.tile);
+  if (state.done || !state.fault.empty() || bundles >= options.enough_bundles) return true;
+  watch.stood = bundles == watch.bundles ? watch.stood + 1 : 0;
+  watch.bundles = bundles;
+  if (!state.waits_for_lock || report.kicks >= options.kicks) return false;
+  if (watch.stood < (state.lock_has_giver ? kPatienceWithGiver : kPatience)) return false;
+  watch.stood = 0;
+  const u32 value = static_cast<u32>(state.amount < 0 ? -state.amount : state.amount);
+  const u32 at = arch::lock_offset(state.lock_tile.kind(), state.lock);
+  if (array.write32(arch::tile_address(state.lock_tile, at), value).ok()) ++report.kicks;
+  return false;
+}
+
+}  // namespace
+
 FloodReport flood(Session& session, const FloodOptions& options) {
   Array& array = session.array();
   FloodReport report;
@@ -142,34 +176,23 @@ FloodReport flood(Session& session, const FloodOptions& options) {
   RunOptions run;
   run.threads = options.threads;
   run.survive_core_faults = true;
-  const u64 slice = std::max<u64>(options.cycles / kSlices, 1);
-  std::vector<arch::Tile> enabled;
+  std::vector<FloodWatch> watches;
   for (int i = 0; i < arch::kTiles; ++i) {
     const Tile tile = arch::tile_at(i);
-    if (tile.kind() == TileKind::kCore && array.core_state(tile).enabled) enabled.push_back(tile);
+    if (tile.kind() == TileKind::kCore && array.core_state(tile).enabled) watches.push_back({tile});
   }
-  std::vector<u64> before(enabled.size());
-  bool all = false;
-  for (u64 passed = 0; passed < options.cycles && report.failure.empty() && !all; passed += slice) {
-    const RunResult result = array.settle(memory, slice, run);
+  size_t ran = 0;
+  while (report.cycles < options.cycles && report.failure.empty() && ran < watches.size()) {
+    const u64 slice = std::min(kSlice, options.cycles - report.cycles);
+    report.failure = array.settle(memory, slice, run).message;
     report.cycles += slice;
-    report.failure = result.message;
-    all = true;
-    for (size_t i = 0; i < enabled.size(); ++i) {
-      const u64 bundles = array.core(enabled[i]).counters().bundles;
-      const CoreState state = array.core_state(enabled[i]);
-      all &= state.done || !state.fault.empty() || bundles >= options.enough_bundles;
-      const bool stands = bundles == before[i] && bundles < options.enough_bundles;
-      before[i] = bundles;
-      if (!stands || !state.waits_for_lock || report.kicks >= options.kicks) continue;
-      const u32 value = static_cast<u32>(state.amount < 0 ? -state.amount : state.amount);
-      const u32 at = arch::lock_offset(state.lock_tile.kind(), state.lock);
-      if (array.write32(arch::tile_address(state.lock_tile, at), value).ok()) ++report.kicks;
-    }
+    ran = 0;
+    for (FloodWatch& watch : watches) ran += look_at(array, watch, options, report);
   }
-  for (const Tile tile : enabled) {
-    const CoreState state = array.core_state(tile);
-    report.cores.push_back({tile, array.core(tile).counters().bundles, state.done, state.fault, state.waits});
+  for (const FloodWatch& watch : watches) {
+    const CoreState state = array.core_state(watch.tile);
+    report.cores.push_back(
+        {watch.tile, array.core(watch.tile).counters().bundles, state.done, state.fault, state.waits});
   }
   return report;
 }

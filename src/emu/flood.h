@@ -11,10 +11,10 @@
 namespace tegula::emu {
 
 struct FloodOptions {
-  u64 cycles = 2'000'000;  // of the array, at most
+  u64 cycles = 8'000'000;  // of the array, at most
   u64 seed = 1;
   u64 enough_bundles = 10'000;  // a core that has executed so many counts as run
-  int kicks = 64;               // how often locks are given from outside when nothing moves any more
+  int kicks = 100'000;          // how often locks are given from outside to cores that stand
   int threads = 0;
 };
 
