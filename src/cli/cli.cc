@@ -184,6 +184,9 @@ void add_flood(CLI::App* emu, CLI::Option* stream, EmuCommand& command) {
       ->needs(flood)
       ->check(CLI::Range(u64{1}, u64{1} << 40))
       ->capture_default_str();
+  emu->add_option("--data", command.data,
+                  "with --flood: what inputs get, over and over, instead of random bytes")
+      ->needs(flood);
   emu->callback([&command] {
     if (command.flood) return;
     if (command.streams.empty()) throw CLI::RequiredError("--stream or --flood");
@@ -205,7 +208,8 @@ CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
   emu->add_option("--repeat", command.repeat, "with --gemm: runs without a new configuration")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  emu->add_option("--seed", command.seed, "with --gemm: of the random numbers")->capture_default_str();
+  emu->add_option("--seed", command.seed, "with --gemm, --flood: of the random numbers")
+      ->capture_default_str();
   emu->add_option("--threads", command.threads, "host threads, 0 = all")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();

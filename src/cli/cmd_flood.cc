@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/file.h"
 #include "cli/commands.h"
@@ -21,6 +20,9 @@ Result<emu::FloodReport> flood_file(const EmuCommand& command, const std::string
   options.enough_bundles = command.bundles;
   options.seed = command.seed;
   options.threads = command.threads;
+  if (!command.data.empty()) {
+    TRY_ASSIGN(options.data, read_file(command.data));
+  }
   if (command.max_cycles != 0) options.cycles = command.max_cycles;
   return emu::flood(session, options);
 }

@@ -28,7 +28,9 @@ constexpr int kPatience = 2, kPatienceWithGiver = 8;
 // Reads come from a pool of random bytes whatever the address, writes go nowhere.
 class PoolMemory final : public DdrMemory {
  public:
-  explicit PoolMemory(u64 seed) : pool_(2 * kPoolBytes), sink_(2 * kPoolBytes) {
+  PoolMemory(u64 seed, const Bytes& data) : pool_(2 * kPoolBytes), sink_(2 * kPoolBytes) {
+    for (u64 at = 0; !data.empty() && at < pool_.size(); ++at) pool_[at] = data[at % data.size()];
+    if (!data.empty()) return;
     std::mt19937_64 random(seed);
     for (u64 at = 0; at < pool_.size(); at += 8) store_le(pool_.data() + at, random());
   }
@@ -168,7 +170,7 @@ bool look_at(Array& array, FloodWatch& watch, const FloodOptions& options, Flood
 FloodReport flood(Session& session, const FloodOptions& options) {
   Array& array = session.array();
   FloodReport report;
-  PoolMemory memory(options.seed);
+  PoolMemory memory(options.seed, options.data);
   if (const auto opened = Flooder(array).open_all(); !opened.ok()) {
     report.failure = opened.error().message;
     return report;
@@ -181,6 +183,7 @@ FloodReport flood(Session& session, const FloodOptions& options) {
     const Tile tile = arch::tile_at(i);
     if (tile.kind() == TileKind::kCore && array.core_state(tile).enabled) watches.push_back({tile});
   }
+  if (watches.empty()) report.failure = "the configuration enables no core";
   size_t ran = 0;
   while (report.cycles < options.cycles && report.failure.empty() && ran < watches.size()) {
     const u64 slice = std::min(kSlice, options.cycles - report.cycles);

@@ -13,6 +13,8 @@ namespace tegula::emu {
 struct FloodOptions {
   u64 cycles = 8'000'000;  // of the array, at most
   u64 seed = 1;
+  Bytes
+      data;  // what inputs get, over and over, instead of random bytes: for programs that take counts from it
   u64 enough_bundles = 10'000;  // a core that has executed so many counts as run
   int kicks = 100'000;          // how often locks are given from outside to cores that stand
   int threads = 0;
@@ -29,7 +31,7 @@ struct FloodCore {
 
 struct FloodReport {
   std::vector<FloodCore> cores;  // those that the configuration enables
-  std::string failure;           // of the array as a whole; empty: none
+  std::string failure;           // of the array as a whole, or no core is enabled; empty: none
   u64 cycles = 0;
   int kicks = 0;
   bool enough(u64 bundles) const;  // every core, and no failure

@@ -1,0 +1,134 @@
+// tegula emu --flood: a configuration of our own compiler, and small ones that go wrong in one way each.
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/command_run.h"
+#include "cli/sample.h"
+#include "compiler/emit/matmul_array.h"
+#include "compiler/kernels/matmul_kernel.h"
+
+namespace tegula::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string matmul_file() {
+  compiler::MatmulConfig config;
+  config.number = compiler::Number::kInt8;
+  config.kc = 8;
+  config.nc = 2;
+  config.max_row_blocks = 1;
+  const auto program = compiler::matmul_kernel(config);
+  EXPECT_TRUE(program.ok());
+  const auto commands = compiler::matmul_array(config, program->code);
+  EXPECT_TRUE(commands.ok());
+  return write_file_for_test("flood_matmul", test::xclbin_of(*commands));
+}
+
+// One enabled core at (0,2) with this program.
+std::string core_file(const std::string& name, const std::vector<std::string>& lines) {
+  test::Config config;
+  config.program(0, 2, test::program_of(lines, 64));
+  config.mask(0, 2, arch::kCoreControl, arch::kCoreReset | arch::kCoreEnable, arch::kCoreEnable);
+  return write_file_for_test(name, test::xclbin_of(config.commands()));
+}
+
+// The program takes its counts from the first unit of the activations (512 bytes here), so each unit starts
+// with such a header. Weights read the same bytes: any will do.
+std::string matmul_data() {
+  Bytes data(512);
+  std::mt19937 random(1);
+  for (u8& byte : data) byte = static_cast<u8>(random());
+  const u32 header[compiler::kHeaderWords] = {1, compiler::kTileChunks, 4, 1, 0, 0, 0};
+  std::memcpy(data.data(), header, sizeof header);
+  return write_file_for_test("flood_data", data);
+}
+
+json flood_of(const std::vector<std::string>& words, int expected_code) {
+  std::vector<std::string> all = {"emu", "--flood", "--json", "--threads", "1"};
+  all.insert(all.end(), words.begin(), words.end());
+  const CommandOutcome outcome = run_command(all);
+  EXPECT_EQ(outcome.code, expected_code) << outcome.err << outcome.out;
+  return json::parse(outcome.out, nullptr, false);
+}
+
+// All 32 cores get operands for ever, and room for their results.
+TEST(FloodCommand, RunsTheMatrixProgramOfTheCompiler) {
+  const json out = flood_of({matmul_file(), "--data", matmul_data(), "--bundles", "20000"}, 0);
+  EXPECT_EQ(out["schema"], 1);
+  EXPECT_EQ(out["ok"], 1);
+  const json& file = out["files"][0];
+  EXPECT_EQ(file["ok"], true);
+  EXPECT_EQ(file["enough"], 32);
+  EXPECT_EQ(file["cores"].size(), 32u);
+  EXPECT_EQ(file["error"], "");
+  EXPECT_GE(file["least_bundles"], 20000);
+  for (const json& core : file["cores"]) {
+    EXPECT_GE(core["bundles"], file["least_bundles"]);
+    EXPECT_EQ(core["fault"], "");
+  }
+}
+
+TEST(FloodCommand, SaysWhenThereIsNotTimeEnough) {
+  const json out =
+      flood_of({matmul_file(), "--data", matmul_data(), "--bundles", "20000", "--max-cycles", "4096"}, 1);
+  EXPECT_EQ(out["ok"], 0);
+  const json& file = out["files"][0];
+  EXPECT_EQ(file["ok"], false);
+  EXPECT_EQ(file["cycles"], 4096);
+  EXPECT_LT(file["least_bundles"], 20000);
+  EXPECT_NE(file["error"].get<std::string>().find("falls short"), std::string::npos) << file["error"];
+}
+
+// A program that ends has run, however short it is; a lock that nobody on the array gives is given from
+// outside.
+TEST(FloodCommand, GivesTheLocksThatStreamsGive) {
+  const json out = flood_of({core_file("flood_lock", {"mova r1, #-3", "acq #48, r1", "nop", "nop", "nop",
+                                                      "nop", "acq #48, r1", "done"})},
+                            0);
+  const json& file = out["files"][0];
+  EXPECT_EQ(file["kicks"], 2);
+  EXPECT_EQ(file["cores"][0]["done"], true);
+  EXPECT_EQ(file["cores"][0]["bundles"], 8);
+}
+
+TEST(FloodCommand, NamesTheInstructionThatIsNotExecuted) {
+  const std::string good = core_file("flood_good", {"mova r1, #3", "done"});
+  const std::string bad = core_file("flood_bad", {"nop", "vldb.popx.512 x1, [p0, lf0, r24]", "done"});
+  const json out = flood_of({bad, good}, 1);
+  EXPECT_EQ(out["ok"], 1);
+  ASSERT_EQ(out["files"].size(), 2u);
+  const std::string error = out["files"][0]["error"];
+  EXPECT_NE(error.find("core (0,2)"), std::string::npos) << error;
+  EXPECT_NE(error.find("VLDB_POPX_512"), std::string::npos) << error;
+  EXPECT_NE(error.find("0x2"), std::string::npos) << error;
+  EXPECT_EQ(out["files"][1]["ok"], true);
+  const CommandOutcome text = run_command({"emu", "--flood", bad, good});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_NE(text.out.find("1 of 2 configurations ran\n"), std::string::npos) << text.out;
+}
+
+TEST(FloodCommand, WithoutACoreNothingRan) {
+  test::Config config;
+  config.lock(0, 2, 0, 1);
+  const json out = flood_of({write_file_for_test("flood_empty", test::xclbin_of(config.commands()))}, 1);
+  EXPECT_EQ(out["files"][0]["error"], "the configuration enables no core");
+}
+
+TEST(FloodCommand, WrongUse) {
+  const std::string path = core_file("flood_use", {"done"});
+  EXPECT_EQ(run_command({"emu", path}).code, 2);
+  EXPECT_EQ(run_command({"emu", path, "--flood", "--stream", path}).code, 2);
+  EXPECT_EQ(run_command({"emu", path, path, "--stream", path}).code, 2);
+  EXPECT_EQ(run_command({"emu", path, "--stream", path, "--bundles", "5"}).code, 2);
+  EXPECT_EQ(run_command({"emu", path, "--stream", path, "--data", path}).code, 2);
+  EXPECT_EQ(run_command({"emu", path, "--flood", "--data", path + ".none"}).code, 1);
+  const CommandOutcome noise =
+      run_command({"emu", "--flood", write_file_for_test("flood_noise", Bytes(40, 3))});
+  EXPECT_EQ(noise.code, 1);
+  EXPECT_NE(noise.err.find("flood_noise"), std::string::npos) << noise.err;
+}
+
+}  // namespace
+}  // namespace tegula::cli
