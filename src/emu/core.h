@@ -54,6 +54,10 @@ struct CoreOptions {
   bool uninitialised =
       false;           // report registers, and memory (see set_written), read before anything wrote them
   bool traces = true;  // false: every bundle goes through the pipeline model
+  // A load of 32 bytes ignores the low five bits of its address, as unaligned loads of compiled programs need
+  // (two loads from p and p + 32, then vshift by p & 31). False: a fault, because programs of ours never mean
+  // it. Other sizes and stores: always a fault, as nothing public says what they do.
+  bool round_down_loads = false;
   bool neighbour_stops = true;  // false: bundles use neighbour pointers directly, without a kNeighbour stop
 };
 

@@ -8,6 +8,7 @@ namespace {
 
 class RealCore final : public CoreModel {
  public:
+  explicit RealCore(const CoreOptions& options) : options_(options) { core_.set_options(options); }
   void connect(u8* data, const std::array<u8*, 3>& neighbours, const u8* program, u32 id) override {
     core_.set_memory(data);
     for (u32 i = 0; i < 3; ++i) core_.set_neighbour(4 + i, neighbours[i]);
@@ -16,7 +17,8 @@ class RealCore final : public CoreModel {
   }
   void watch(const std::array<u8*, 4>& written) override {
     for (u32 i = 0; i < written.size(); ++i) core_.set_written(4 + i, written[i]);
-    core_.set_options({.uninitialised = true});
+    options_.uninitialised = true;
+    core_.set_options(options_);
   }
   std::vector<std::string> findings() const override {
     std::vector<std::string> lines;
@@ -34,13 +36,14 @@ class RealCore final : public CoreModel {
   const CoreCounters& counters() const override { return core_.counters(); }
 
  private:
+  CoreOptions options_;
   Core core_;
 };
 
 }  // namespace
 
-std::unique_ptr<CoreModel> make_real_core() {
-  return std::make_unique<RealCore>();
+std::unique_ptr<CoreModel> make_real_core(const CoreOptions& options) {
+  return std::make_unique<RealCore>(options);
 }
 
 // Here and not in array.cc, so that the engine alone does not need the core.

@@ -274,6 +274,8 @@ void Machine::write_update(const AddressOp& a, int k) {
 // Addresses outside the own memory, misaligned ones, and FIFO accesses that the plain check does not cover.
 bool Machine::slow_address(const Decoded& d, int k, u32 address, Stop& stop) {
   const AddressOp& a = d.address[k];
+  const bool round_down = options.round_down_loads && !a.write && a.size == 32 && a.align_mask == 31;
+  if (round_down) address &= ~u32{31};
   const u32 window = address >> 16;
   const u32 offset = address & 0xFFFF;
   const auto refuse = [&](const std::string& why) {
@@ -286,6 +288,10 @@ bool Machine::slow_address(const Decoded& d, int k, u32 address, Stop& stop) {
   }
   if (window < 4 || window > kOwnWindow) return refuse("is outside data memory (0x40000..0x7ffff)");
   if (offset + a.size > kCoreDataBytes) return refuse("access runs past the end of its memory");
+  if (window == kOwnWindow && round_down) {
+    memory_of[k] = own + offset;
+    return true;
+  }
   if (window == kOwnWindow) return refuse("cannot be accessed");
   if (neighbour[window] == nullptr)
     return refuse("lies in a neighbour's memory, and there is no such neighbour");
