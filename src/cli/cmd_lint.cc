@@ -52,7 +52,7 @@ int cmd_lint(const LintCommand& command) {
   size_t errors = 0, warnings = 0;
   for (const TileProgram& program : *programs) {
     const std::string tile = arch::tile_name(program.tile);
-    const Result<std::vector<isa::PlacedBundle>> placed = isa::place(program.code);
+    const Result<isa::PlacedProgram> placed = isa::place(program.code);
     if (!placed.ok())
       return failure(command, fail(placed.error().code, tile + ": " + placed.error().message));
     json findings = json::array();

@@ -11,12 +11,12 @@ namespace {
 std::optional<Branch> branch_of(const Instr& instr) {
   switch (instr.op) {
     case Op::J_lng:
-      return Branch{.target = static_cast<u32>(instr.operand[0])};
+      return Branch{.direct = true, .target = static_cast<u32>(instr.operand[0])};
     case Op::JL_lng:
-      return Branch{.call = true, .target = static_cast<u32>(instr.operand[0])};
+      return Branch{.call = true, .direct = true, .target = static_cast<u32>(instr.operand[0])};
     case Op::JZ:
     case Op::JNZ:
-      return Branch{.conditional = true, .target = static_cast<u32>(instr.operand[1])};
+      return Branch{.conditional = true, .direct = true, .target = static_cast<u32>(instr.operand[1])};
     case Op::J_alumv_or:
       return Branch{};
     case Op::JL_alumv_or:
@@ -103,8 +103,11 @@ Write write_of(const Instr& instr, Reg reg) {
   return write;
 }
 
-Flow::Flow(std::span<const PlacedBundle> program)
-    : program_(program), branches_(program.size()), delay_of_(program.size(), -1), next_(program.size()) {
+Flow::Flow(const PlacedProgram& program)
+    : program_(program),
+      branches_(static_cast<size_t>(size())),
+      delay_of_(static_cast<size_t>(size()), -1),
+      next_(static_cast<size_t>(size())) {
   find_branches();
   find_loops();
   link();
@@ -117,7 +120,7 @@ int Flow::find(u32 address) const {
 }
 
 int Flow::following(int i) const {
-  return i + 1 < size() && at(i + 1).address == at(i).address + at(i).bundle.bytes ? i + 1 : -1;
+  return i + 1 < size() && at(i + 1).address == at(i).address + at(i).bytes ? i + 1 : -1;
 }
 
 // The value of a pointer at bundle i: the nearest write above it in the same function, when that is a
@@ -127,8 +130,8 @@ std::optional<u32> Flow::pointer_value(int i, Reg pointer) const {
     const int b = delay_of(k);
     const bool leaves = b >= 0 && b + kDelaySlots == k && !branch(b)->conditional && !branch(b)->call;
     if (leaves || following(k) < 0) return std::nullopt;
-    for (int n = 0; n < at(k).bundle.count; ++n) {
-      const Write write = write_of(at(k).bundle.instr[static_cast<size_t>(n)], pointer);
+    for (const Instr& instr : at(k).instr) {
+      const Write write = write_of(instr, pointer);
       if (!write.writes) continue;
       if (!write.constant) return std::nullopt;
       return static_cast<u32>(*write.constant) & 0xFFFFF;  // pointers have 20 bits
@@ -139,8 +142,8 @@ std::optional<u32> Flow::pointer_value(int i, Reg pointer) const {
 
 void Flow::find_branches() {
   for (int i = 0; i < size(); ++i) {
-    for (int n = 0; n < at(i).bundle.count; ++n) {
-      const auto branch = branch_of(at(i).bundle.instr[static_cast<size_t>(n)]);
+    for (const Instr& instr : at(i).instr) {
+      const auto branch = branch_of(instr);
       if (branch) branches_[static_cast<size_t>(i)] = branch;
     }
   }
@@ -151,8 +154,8 @@ void Flow::find_branches() {
     }
   }
   for (int i = 0; i < size(); ++i) {
-    for (int n = 0; n < at(i).bundle.count; ++n) {
-      const auto pointer = branch_pointer(at(i).bundle.instr[static_cast<size_t>(n)]);
+    for (const Instr& instr : at(i).instr) {
+      const auto pointer = branch_pointer(instr);
       if (pointer) branches_[static_cast<size_t>(i)]->target = pointer_value(i, *pointer);
     }
   }
@@ -168,8 +171,7 @@ void Flow::find_loops() {
       last_setup = -1;
       has_count = false;
     }
-    for (int n = 0; n < at(i).bundle.count; ++n) {
-      const Instr& instr = at(i).bundle.instr[static_cast<size_t>(n)];
+    for (const Instr& instr : at(i).instr) {
       if (!may_set_loop(instr.op)) continue;
       const Write ls = write_of(instr, Reg::ls), le = write_of(instr, Reg::le), lc = write_of(instr, Reg::lc);
       if (ls.writes) start = ls.constant;

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "isa/lint.h"
+#include "isa/placed.h"
 #include "isa/sweep.h"
 
 namespace tegula::isa {
@@ -15,6 +15,7 @@ struct Branch {
   bool conditional = false;
   bool call = false;
   bool ret = false;
+  bool direct = false;        // the target is an operand, not in a pointer
   std::optional<u32> target;  // unknown for ret and for pointers that are not constant
 };
 
@@ -26,10 +27,11 @@ struct HardwareLoop {
 
 class Flow {
  public:
-  explicit Flow(std::span<const PlacedBundle> program);
+  // The program must outlive it.
+  explicit Flow(const PlacedProgram& program);
 
-  int size() const { return static_cast<int>(program_.size()); }
-  const PlacedBundle& at(int i) const { return program_[static_cast<size_t>(i)]; }
+  int size() const { return program_.size(); }
+  const PlacedBundle& at(int i) const { return program_[i]; }
   // Index of the bundle at an address, -1 when none starts there.
   int find(u32 address) const;
   // The branch in bundle i, if any.
@@ -48,7 +50,7 @@ class Flow {
   void link();
   std::optional<u32> pointer_value(int i, Reg pointer) const;
 
-  std::span<const PlacedBundle> program_;
+  const PlacedProgram& program_;
   std::vector<std::optional<Branch>> branches_;
   std::vector<int> delay_of_;
   std::vector<std::vector<int>> next_;

@@ -55,11 +55,9 @@ bool is_sticky(Reg reg) {
                                  !reg_info(reg).name.starts_with("srssign"));
 }
 
-bool all_nops(const Bundle& bundle) {
-  for (int i = 0; i < bundle.count; ++i) {
-    if (!info(bundle.instr[static_cast<size_t>(i)].op).mnemonic.starts_with("nop")) return false;
-  }
-  return true;
+bool all_nops(std::span<const Instr> bundle) {
+  return std::all_of(bundle.begin(), bundle.end(),
+                     [](const Instr& instr) { return info(instr.op).mnemonic.starts_with("nop"); });
 }
 
 // One register access of an instruction with its cycle.
@@ -93,10 +91,10 @@ void add_uses(const Instr& instr, int n, const Timing& times, Effects& out) {
   for (const auto& [reg, cycle] : times.implicit_uses) out.uses.push_back({reg, cycle, n, true});
 }
 
-Effects effects_of(const Bundle& bundle) {
+Effects effects_of(std::span<const Instr> bundle) {
   Effects out;
-  for (int n = 0; n < bundle.count; ++n) {
-    const Instr& instr = bundle.instr[static_cast<size_t>(n)];
+  for (int n = 0; n < static_cast<int>(bundle.size()); ++n) {
+    const Instr& instr = bundle[static_cast<size_t>(n)];
     const Timing& times = timing(instr);
     const InstrInfo& in = info(instr.op);
     for (int i = 0; i < in.outs; ++i)
@@ -109,9 +107,8 @@ Effects effects_of(const Bundle& bundle) {
 
 class Linter {
  public:
-  Linter(std::span<const PlacedBundle> program, const LintOptions& options)
-      : flow_(program), options_(options) {
-    for (const PlacedBundle& b : program) effects_.push_back(effects_of(b.bundle));
+  Linter(const PlacedProgram& program, const LintOptions& options) : flow_(program), options_(options) {
+    for (const PlacedBundle& b : program) effects_.push_back(effects_of(b.instr));
   }
 
   std::vector<Finding> run() {
@@ -140,9 +137,9 @@ class Linter {
       add(flow_.at(pair[2]).address, rule, severity, std::move(text));
   }
 
-  const Instr& instr(int bundle, int n) const {
-    return flow_.at(bundle).bundle.instr[static_cast<size_t>(n)];
-  }
+  int instructions(int bundle) const { return static_cast<int>(flow_.at(bundle).instr.size()); }
+
+  const Instr& instr(int bundle, int n) const { return flow_.at(bundle).instr[static_cast<size_t>(n)]; }
 
   std::string name(int bundle, int n) const {
     return std::string(info(instr(bundle, n).op).mnemonic) + " at " + hex(flow_.at(bundle).address);
@@ -167,8 +164,8 @@ class Linter {
   void check_pair(int i, int j, int distance) {
     if (distance > 0 && !options_.allow_old_value_reads) check_reads(i, j, distance);
     check_writes(i, j, distance);
-    for (int a = 0; a < flow_.at(i).bundle.count; ++a) {
-      for (int b = 0; b < flow_.at(j).bundle.count; ++b) {
+    for (int a = 0; a < instructions(i); ++a) {
+      for (int b = 0; b < instructions(j); ++b) {
         if (distance == 0 && b <= a) continue;
         check_units(i, a, j, b, distance);
         if (distance < kLockDistance && is_lock(instr(i, a).op) && is_lock(instr(j, b).op)) {
@@ -238,7 +235,7 @@ class Linter {
     const int b = flow_.delay_of(i);
     if (b < 0) return;
     const std::string where = " in the delay slots of the branch at " + hex(flow_.at(b).address);
-    for (int n = 0; n < flow_.at(i).bundle.count; ++n) {
+    for (int n = 0; n < instructions(i); ++n) {
       const Instr& in = instr(i, n);
       const std::string what(info(in.op).mnemonic);
       if (info(in.op).delay) {
@@ -263,7 +260,7 @@ class Linter {
     const u32 line = flow_.at(i).address & ~(kLine - 1);
     for (int k = i; flow_.at(k).address > line;) {
       --k;
-      if (k < 0 || flow_.following(k) != k + 1 || !all_nops(flow_.at(k).bundle) || flow_.at(k).address < line)
+      if (k < 0 || flow_.following(k) != k + 1 || !all_nops(flow_.at(k).instr) || flow_.at(k).address < line)
         return false;
     }
     return true;
@@ -326,7 +323,7 @@ void Linter::check_loop(const HardwareLoop& loop) {
   if (!loop.has_count) {
     add(setup, "loop-bounds", Severity::kWarning, "lc is not set before the loop at " + hex(loop.start));
   }
-  const u32 ready = setup + flow_.at(loop.last_setup).bundle.bytes;
+  const u32 ready = setup + flow_.at(loop.last_setup).bytes;
   if (loop.end < ready + kLoopDistance) {
     add(setup, "loop-distance", Severity::kError,
         "ls, le or lc is written here, " + std::to_string(i64{loop.end} - ready) +
@@ -342,12 +339,12 @@ void Linter::check_loop_body(const HardwareLoop& loop, int start, int end) {
     add(loop.start, "loop-alignment", Severity::kError,
         "the body of a hardware loop starts here, not on 16 bytes");
   }
-  if (last.bundle.bytes != kLine) {
+  if (last.bytes != kLine) {
     add(loop.end, "loop-alignment", Severity::kWarning,
-        "the last bundle of a hardware loop has " + std::to_string(last.bundle.bytes) +
+        "the last bundle of a hardware loop has " + std::to_string(last.bytes) +
             " bytes; only 16 are known to work: use the longest format");
   }
-  if ((loop.end + last.bundle.bytes) % kLine != 0) {
+  if ((loop.end + last.bytes) % kLine != 0) {
     add(loop.end, "loop-alignment", Severity::kError,
         "the bundle behind the hardware loop is not on 16 bytes");
   }
@@ -355,7 +352,7 @@ void Linter::check_loop_body(const HardwareLoop& loop, int start, int end) {
     add(loop.end, "loop-bounds", Severity::kError, "the last bundle of a hardware loop lies in delay slots");
   }
   for (int i = start; i <= end; ++i) {
-    for (int n = 0; n < flow_.at(i).bundle.count; ++n) {
+    for (int n = 0; n < instructions(i); ++n) {
       const Instr& in = instr(i, n);
       if (write_of(in, Reg::ls).writes || write_of(in, Reg::le).writes || write_of(in, Reg::lc).writes) {
         add(flow_.at(i).address, "loop-nested", Severity::kError,
@@ -375,7 +372,7 @@ void Linter::check_loop_body(const HardwareLoop& loop, int start, int end) {
 void Linter::check_size() {
   if (flow_.size() == 0) return;
   const PlacedBundle& last = flow_.at(flow_.size() - 1);
-  const u64 end = u64{last.address} + last.bundle.bytes;
+  const u64 end = u64{last.address} + last.bytes;
   if (end > options_.program_bytes) {
     add(last.address, "program-size", Severity::kError,
         "the program ends at " + std::to_string(end) + ", program memory has " +
@@ -405,7 +402,7 @@ void Linter::check_stack() {
       return;
     }
     i64 sp = before;
-    for (int n = 0; n < flow_.at(i).bundle.count; ++n) {
+    for (int n = 0; n < instructions(i); ++n) {
       const Write write = write_of(instr(i, n), Reg::sp);
       if (!write.writes) continue;
       if (instr(i, n).op == Op::PADDXM_pstm_sp_imm && sp != unknown) {
@@ -443,25 +440,12 @@ void Linter::report_stack(u32 low, u32 high, int where) {
 
 }  // namespace
 
-std::vector<Finding> lint(std::span<const PlacedBundle> program, const LintOptions& options) {
+std::vector<Finding> lint(const PlacedProgram& program, const LintOptions& options) {
   return Linter(program, options).run();
 }
 
 std::span<const LintRule> lint_rules() {
   return kRules;
-}
-
-Result<std::vector<PlacedBundle>> place(ByteSpan code, u32 base) {
-  std::vector<PlacedBundle> out;
-  for (Sweep sweep(code, base); sweep.next();) {
-    if (sweep.padding()) continue;
-    if (!sweep.valid()) {
-      const Error error = decode(code.subspan(sweep.address() - base)).error();
-      return fail(error.code, "address " + hex(sweep.address()) + ": " + error.message);
-    }
-    out.push_back({sweep.address(), sweep.bundle()});
-  }
-  return out;
 }
 
 }  // namespace tegula::isa

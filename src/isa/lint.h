@@ -8,14 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "isa/isa.h"
+#include "isa/placed.h"
 
 namespace tegula::isa {
-
-struct PlacedBundle {
-  u32 address = 0;  // byte address in program memory
-  Bundle bundle;    // with bytes set
-};
 
 enum class Severity : u8 {
   kWarning,  // legal or never tried; look at it
@@ -48,11 +43,7 @@ struct LintOptions {
 // loaded with a constant just before, over calls into the callee, and over the back edge of hardware loops
 // with constant bounds; nothing is said about paths that cannot be determined. Findings come in address
 // order.
-std::vector<Finding> lint(std::span<const PlacedBundle> program, const LintOptions& options = {});
-
-// Decodes a program. After an unconditional transfer and its five delay bundles, bytes up to the next 16-byte
-// line are padding and may be anything. Error: a bundle elsewhere that does not decode, with its address.
-Result<std::vector<PlacedBundle>> place(ByteSpan code, u32 base = 0);
+std::vector<Finding> lint(const PlacedProgram& program, const LintOptions& options = {});
 
 // Every rule id with one sentence.
 struct LintRule {

@@ -81,17 +81,17 @@ struct Listing::Impl {
   bool only_write(int index, Reg reg, i64 value) const;
   void append_label(std::string& out, u32 address) const;
   bool has_label(u32 address) const;
-  void append_bundle(std::string& out, const Bundle& bundle) const;
+  void append_bundle(std::string& out, std::span<const Instr> bundle) const;
   void append_comment(std::string& out, const Piece& piece, u32 cycle) const;
   void comment_flow(std::string& out, int index) const;
-  void comment_cycles(std::string& out, const Bundle& bundle, u32 cycle) const;
+  void comment_cycles(std::string& out, std::span<const Instr> bundle, u32 cycle) const;
   void append_piece(std::string& out, const Piece& piece, u32 cycle) const;
 
   ByteSpan code;
   ListingOptions options;
   ListingTotals totals;
   std::vector<Piece> pieces;
-  std::vector<PlacedBundle> placed;
+  PlacedProgram placed;
   std::unique_ptr<Flow> flow;
   std::map<u32, LabelKind> labels;
   std::map<u32, LoopNote> loop_starts, loop_ends;  // by address
@@ -113,13 +113,12 @@ void count_piece(const Sweep& sweep, bool canonical, ListingTotals& totals) {
 }  // namespace
 
 void Listing::Impl::sweep() {
-  placed.reserve(code.size() / 6);
   for (Sweep sweep(code, options.base); sweep.next();) {
     Piece piece{sweep.address(), static_cast<u8>(sweep.bytes().size()), sweep.padding(), true, -1};
     if (sweep.valid()) {
-      piece.bundle = static_cast<int>(placed.size());
+      piece.bundle = placed.size();
       piece.canonical = is_canonical(sweep.bytes(), sweep.bundle());
-      placed.push_back({sweep.address(), sweep.bundle()});
+      placed.add(sweep.address(), sweep.bundle());
     }
     count_piece(sweep, piece.canonical, totals);
     pieces.push_back(piece);
@@ -140,9 +139,7 @@ void Listing::Impl::find_labels() {
     const auto& branch = flow->branch(i);
     if (branch && branch->target)
       note_label(*branch->target, branch->call ? LabelKind::kFunction : LabelKind::kLocal);
-    const Bundle& bundle = flow->at(i).bundle;
-    for (int n = 0; n < bundle.count; ++n) {
-      const Instr& instr = bundle.instr[static_cast<size_t>(n)];
+    for (const Instr& instr : flow->at(i).instr) {
       if (instr.op == Op::MOVXM && code_operand(instr) >= 0)
         note_label(static_cast<u32>(instr.operand[1]), LabelKind::kLocal);
     }
@@ -193,10 +190,9 @@ std::optional<i64> Listing::Impl::constant(int index, Reg reg) const {
   bool joined = false;
   for (int k = index; k >= 0; --k) {
     const PlacedBundle& placed_bundle = flow->at(k);
-    const Bundle& bundle = placed_bundle.bundle;
-    for (int n = 0; k != index && n < bundle.count; ++n) {
-      const Write write = write_of(bundle.instr[static_cast<size_t>(n)], reg);
-      if (!write.writes) continue;
+    for (const Instr& instr : placed_bundle.instr) {
+      const Write write = write_of(instr, reg);
+      if (k == index || !write.writes) continue;
       return write.constant && joined && !only_write(k, reg, *write.constant) ? std::nullopt : write.constant;
     }
     const auto& branch = flow->branch(k);
@@ -217,9 +213,8 @@ bool Listing::Impl::only_write(int index, Reg reg, i64 value) const {
   const u32 begin = after == functions.begin() ? 0 : std::prev(after)->address;
   const u32 end = after == functions.end() ? 0xFFFFFFFF : after->address;
   for (int k = std::max(0, flow->find(begin)); k < flow->size() && flow->at(k).address < end; ++k) {
-    const Bundle& bundle = flow->at(k).bundle;
-    for (int n = 0; n < bundle.count; ++n) {
-      const Write write = write_of(bundle.instr[static_cast<size_t>(n)], reg);
+    for (const Instr& instr : flow->at(k).instr) {
+      const Write write = write_of(instr, reg);
       if (write.writes && write.constant != value) return false;
     }
   }
@@ -236,10 +231,9 @@ void Listing::Impl::append_label(std::string& out, u32 address) const {
   append_hex(out, address);
 }
 
-void Listing::Impl::append_bundle(std::string& out, const Bundle& bundle) const {
-  for (int n = 0; n < bundle.count; ++n) {
-    if (n != 0) out += ';';
-    const Instr& instr = bundle.instr[static_cast<size_t>(n)];
+void Listing::Impl::append_bundle(std::string& out, std::span<const Instr> bundle) const {
+  for (const Instr& instr : bundle) {
+    if (&instr != bundle.data()) out += ';';
     const int operand = code_operand(instr);
     std::string label;
     if (operand >= 0) {
@@ -262,10 +256,7 @@ void Listing::Impl::comment_flow(std::string& out, int index) const {
     if (index - branch == kDelaySlots && flow->branch(branch)->call) out += ", returns to the next bundle";
   }
   const auto& own = flow->branch(index);
-  const Bundle& bundle = flow->at(index).bundle;
-  const bool direct = std::any_of(bundle.instr.begin(), bundle.instr.begin() + bundle.count,
-                                  [](const Instr& instr) { return code_operand(instr) >= 0; });
-  if (own && own->target && !direct) {
+  if (own && own->target && !own->direct) {
     separate();
     out += own->call ? "calls " : "goes to ";
     if (has_label(*own->target)) {
@@ -283,12 +274,11 @@ void Listing::Impl::comment_flow(std::string& out, int index) const {
 }
 
 // A result of operand cycle c is seen by a read in cycle 1 of a bundle issued c cycles later.
-void Listing::Impl::comment_cycles(std::string& out, const Bundle& bundle, u32 cycle) const {
+void Listing::Impl::comment_cycles(std::string& out, std::span<const Instr> bundle, u32 cycle) const {
   if (!out.empty()) out += "; ";
   out += "cycle ";
   out += std::to_string(cycle);
-  for (int n = 0; n < bundle.count; ++n) {
-    const Instr& instr = bundle.instr[static_cast<size_t>(n)];
+  for (const Instr& instr : bundle) {
     const InstrInfo& in = info(instr.op);
     if (in.outs == 0) continue;
     const Timing& when = timing(instr);
@@ -307,11 +297,11 @@ void Listing::Impl::append_comment(std::string& out, const Piece& piece, u32 cyc
   std::string comment;
   if (piece.padding) comment = "padding";
   if (piece.bundle >= 0) {
-    const Bundle& bundle = placed[static_cast<size_t>(piece.bundle)].bundle;
+    const std::span<const Instr> bundle = placed[piece.bundle].instr;
     comment_flow(comment, piece.bundle);
-    for (int n = 0; options.annotate && n < bundle.count; ++n) {
+    for (const Instr& instr : bundle) {
+      if (!options.annotate) break;
       std::string known;
-      const Instr& instr = bundle.instr[static_cast<size_t>(n)];
       options.annotate(instr, lock_number(piece.bundle, instr), known);
       if (known.empty()) continue;
       if (!comment.empty()) comment += "; ";
@@ -332,11 +322,11 @@ void Listing::Impl::append_piece(std::string& out, const Piece& piece, u32 cycle
   if (piece.bundle < 0) {
     append_data(out, bytes);
   } else if (piece.canonical) {
-    append_bundle(out, placed[static_cast<size_t>(piece.bundle)].bundle);
+    append_bundle(out, placed[piece.bundle].instr);
   } else {
     append_data(out, bytes);
     out += "  // ";
-    append_bundle(out, placed[static_cast<size_t>(piece.bundle)].bundle);
+    append_bundle(out, placed[piece.bundle].instr);
   }
   append_comment(out, piece, cycle);
   out += '\n';

@@ -26,7 +26,7 @@ using test::Config;
 constexpr size_t kFixedBytes = 512 * 1024;
 constexpr size_t kTimesFile = 8;
 // A bundle of two bytes takes some 500 in memory, and its line in the listing 100.
-constexpr size_t kTimesProgram = 512;
+constexpr size_t kTimesProgram = 32;
 
 // Shows whatever can be read. Every route, chain and wait must be inside the array.
 void check(const Bytes& bytes) {

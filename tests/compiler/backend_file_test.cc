@@ -62,8 +62,8 @@ TEST_P(BackendFile, ListingAsExpected) {
   auto program = assemble_program(std::move(*builder));
   const std::string found = program.ok() ? report(*program) : "error: " + program.error().message + "\n";
   if (program.ok()) {
-    std::vector<isa::PlacedBundle> placed;
-    for (const PlacedBundle& bundle : program->bundles) placed.push_back({bundle.address, bundle.bundle});
+    isa::PlacedProgram placed;
+    for (const PlacedBundle& bundle : program->bundles) placed.add(bundle.address, bundle.bundle);
     for (const isa::Finding& finding : isa::lint(placed, {.allow_old_value_reads = true})) {
       ADD_FAILURE() << finding.rule << ": " << finding.text;
     }

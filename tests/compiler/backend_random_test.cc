@@ -270,8 +270,8 @@ TEST(BackendRandom, ProgramsDoWhatTheirSourceSays) {
       pipelined += loop.pipelined;
       guarded += loop.guarded;
     }
-    std::vector<isa::PlacedBundle> placed;
-    for (const PlacedBundle& bundle : program->bundles) placed.push_back({bundle.address, bundle.bundle});
+    isa::PlacedProgram placed;
+    for (const PlacedBundle& bundle : program->bundles) placed.add(bundle.address, bundle.bundle);
     for (const isa::Finding& finding :
          isa::lint(placed, {.allow_old_value_reads = true, .program_bytes = 1 << 20})) {
       ADD_FAILURE() << "seed " << seed << ": " << finding.rule << ": " << finding.text;

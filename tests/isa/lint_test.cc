@@ -293,8 +293,8 @@ TEST(Lint, PlaceSkipsPaddingAfterTransfers) {
   code.insert(code.end(), rest.begin(), rest.end());
   const auto program = place(code);
   ASSERT_TRUE(program.ok()) << program.error().message;
-  ASSERT_EQ(program->size(), 7u);
-  EXPECT_EQ(program->back().address, 16u);
+  ASSERT_EQ(program->size(), 7);
+  EXPECT_EQ((*program)[6].address, 16u);
   code[0] = 0x08;
   code[1] = code[2] = code[3] = 0xff;
   EXPECT_NE(place(code).error().message.find("address 0x0"), std::string::npos);
