@@ -184,7 +184,7 @@ Result<int> run_streams(const EmuCommand& command, emu::Session& session, const 
 
 Result<int> emulate(const EmuCommand& command) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(command.files[0]));
-  Result<emu::Session> session = emu::Session::open_foreign(file.bytes());
+  Result<emu::Session> session = emu::Session::open(file.bytes());
   if (!session.ok()) return in_file(command.files[0], session.error());
   std::vector<Bytes> streams;
   for (const std::string& path : command.streams) {

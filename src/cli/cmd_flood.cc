@@ -15,7 +15,7 @@ using nlohmann::json;
 
 Result<emu::FloodReport> flood_file(const EmuCommand& command, const std::string& path) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
-  TRY_ASSIGN(emu::Session session, emu::Session::open_foreign(file.bytes()));
+  TRY_ASSIGN(emu::Session session, emu::Session::open(file.bytes()));
   emu::FloodOptions options;
   options.enough_bundles = command.bundles;
   options.seed = command.seed;

@@ -54,10 +54,11 @@ struct CoreOptions {
   bool uninitialised =
       false;           // report registers, and memory (see set_written), read before anything wrote them
   bool traces = true;  // false: every bundle goes through the pipeline model
-  // A load of 32 bytes ignores the low five bits of its address, as unaligned loads of compiled programs need
-  // (two loads from p and p + 32, then vshift by p & 31). False: a fault, because programs of ours never mean
-  // it. Other sizes and stores: always a fault, as nothing public says what they do.
-  bool round_down_loads = false;
+  // False: what compiled programs do with vectors that are not aligned is done as they need it. A load of 32
+  // bytes ignores the low five bits of its address (an unaligned load is two of them, from p and p + 32, and
+  // a vshift by p & 31); an access of 64 bytes takes any multiple of 32. True: both are faults, because
+  // programs of ours never mean them. Others are always faults, as nothing public says what they do.
+  bool strict_alignment = false;
   bool neighbour_stops = true;  // false: bundles use neighbour pointers directly, without a kNeighbour stop
 };
 

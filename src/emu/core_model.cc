@@ -8,7 +8,6 @@ namespace {
 
 class RealCore final : public CoreModel {
  public:
-  explicit RealCore(const CoreOptions& options) : options_(options) { core_.set_options(options); }
   void connect(u8* data, const std::array<u8*, 3>& neighbours, const u8* program, u32 id) override {
     core_.set_memory(data);
     for (u32 i = 0; i < 3; ++i) core_.set_neighbour(4 + i, neighbours[i]);
@@ -17,8 +16,7 @@ class RealCore final : public CoreModel {
   }
   void watch(const std::array<u8*, 4>& written) override {
     for (u32 i = 0; i < written.size(); ++i) core_.set_written(4 + i, written[i]);
-    options_.uninitialised = true;
-    core_.set_options(options_);
+    core_.set_options({.uninitialised = true, .strict_alignment = true});
   }
   std::vector<std::string> findings() const override {
     std::vector<std::string> lines;
@@ -36,14 +34,13 @@ class RealCore final : public CoreModel {
   const CoreCounters& counters() const override { return core_.counters(); }
 
  private:
-  CoreOptions options_;
   Core core_;
 };
 
 }  // namespace
 
-std::unique_ptr<CoreModel> make_real_core(const CoreOptions& options) {
-  return std::make_unique<RealCore>(options);
+std::unique_ptr<CoreModel> make_real_core() {
+  return std::make_unique<RealCore>();
 }
 
 // Here and not in array.cc, so that the engine alone does not need the core.

@@ -30,6 +30,6 @@ class CoreModel {
   virtual const CoreCounters& counters() const = 0;
 };
 
-std::unique_ptr<CoreModel> make_real_core(const CoreOptions& options = {});
+std::unique_ptr<CoreModel> make_real_core();
 
 }  // namespace tegula::emu

@@ -6,7 +6,6 @@
 
 #include "base/hex.h"
 #include "emu/address_walk.h"
-#include "emu/core_model.h"
 #include "format/detect.h"
 #include "format/pdi.h"
 #include "format/xclbin.h"
@@ -240,10 +239,6 @@ Result<Session> Session::open(ByteSpan file) {
 }
 Result<Session> Session::open(ByteSpan file, const CoreFactory& factory) {
   return load(std::make_unique<Array>(factory), file);
-}
-
-Result<Session> Session::open_foreign(ByteSpan file) {
-  return open(file, [](arch::Tile) { return make_real_core({.round_down_loads = true}); });
 }
 
 RunResult Session::run(ByteSpan stream, std::span<const std::span<u8>> buffers, const RunOptions& options) {

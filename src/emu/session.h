@@ -49,8 +49,6 @@ class Session {
   // Loads the configuration into a fresh array.
   static Result<Session> open(ByteSpan file);
   static Result<Session> open(ByteSpan file, const CoreFactory& factory);
-  // The same with cores for programs of other compilers: CoreOptions::round_down_loads.
-  static Result<Session> open_foreign(ByteSpan file);
 
   // Runs a stream (raw bytes) to its end; argument i of the stream is buffers[i]. The array keeps its state
   // for the next run. Accesses outside the buffers end the run with kMemoryFault, which says how far outside.

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/hex.h"
 #include "emu/core_testing.h"
 
 namespace tegula::emu::testing {
@@ -395,7 +396,7 @@ TEST(CoreCompiled, UnalignedLoadsByTwoAlignedOnes) {
     for (const u32 at : {0u, 4u, 30u, 67u}) {
       TestCore t;
       t.core.set_neighbour(4, south.data());
-      t.core.set_options({.round_down_loads = true, .neighbour_stops = false});
+      t.core.set_options({.neighbour_stops = false});
       std::copy(data.begin(), data.end(), base == 0x70000 ? t.memory.begin() : south.begin());
       t.load(lines);
       t.set("p2", base + at);
@@ -406,21 +407,46 @@ TEST(CoreCompiled, UnalignedLoadsByTwoAlignedOnes) {
   }
 }
 
-// Without the option, and for what nothing public shows in use, a misaligned address stays a fault.
-TEST(CoreCompiled, OtherMisalignedAccessesAreFaults) {
-  const std::pair<const char*, bool> cases[] = {{"vldb wl0, [p2, #0]", false},
-                                                {"vlda x0, [p2, #0]", true},
-                                                {"vst wl0, [p2, #0]", true},
-                                                {"vst bmll0, [p2, #0]", true},
-                                                {"lda r1, [p2, #0]", true}};
-  for (const auto& [line, round_down] : cases) {
+// 64 bytes at a multiple of 32, in the own memory and in a neighbour's.
+TEST(CoreCompiled, WideAccessesAtMultiplesOf32) {
+  const auto data = random_bytes(256, 53);
+  std::vector<u8> south(kCoreDataBytes);
+  for (const u32 base : {0x70000u, 0x40000u}) {
     TestCore t;
-    t.core.set_options({.round_down_loads = round_down});
+    t.core.set_neighbour(4, south.data());
+    t.core.set_options({.neighbour_stops = false});
+    u8* memory = base == 0x70000 ? t.memory.data() : south.data();
+    std::copy(data.begin(), data.end(), memory);
+    t.load({"vlda x0, [p2], #64", "vldb x1, [p2, #0]", "nop*8", "vst x0, [p3, #0]", "vst bmll0, [p4, #0]",
+            "nop*8", "done"});
+    t.set("p2", base + 0x20);
+    t.set("p3", base + 0x420);
+    t.set("p4", base + 0x460);
+    const auto quarter = random_bytes(64, 54);
+    t.set_wide("bmll0", quarter.data(), 64);
+    t.run();
+    EXPECT_EQ(std::memcmp(t.wide("x0").data(), data.data() + 0x20, 64), 0);
+    EXPECT_EQ(std::memcmp(t.wide("x1").data(), data.data() + 0x60, 64), 0);
+    EXPECT_EQ(std::memcmp(memory + 0x420, data.data() + 0x20, 64), 0);
+    EXPECT_EQ(std::memcmp(memory + 0x460, quarter.data(), 64), 0);
+  }
+}
+
+// With strict alignment, and for what nothing public shows in use, a misaligned address stays a fault.
+TEST(CoreCompiled, OtherMisalignedAccessesAreFaults) {
+  const std::tuple<const char*, bool, u32> cases[] = {
+      {"vldb wl0, [p2, #0]", true, 0x70022},  {"vlda x0, [p2, #0]", true, 0x70020},
+      {"vst bmll0, [p2, #0]", true, 0x70020}, {"vlda x0, [p2, #0]", false, 0x70022},
+      {"vst wl0, [p2, #0]", false, 0x70022},  {"vst bmll0, [p2, #0]", false, 0x70022},
+      {"lda r1, [p2, #0]", false, 0x70022},   {"vlda.128 wl0, [p2, #0]", false, 0x70022}};
+  for (const auto& [line, strict, at] : cases) {
+    TestCore t;
+    t.core.set_options({.strict_alignment = strict});
     t.load({line, "nop*8", "done"});
-    t.set("p2", 0x70022);
+    t.set("p2", at);
     const Stop stop = t.core.run(100);
     EXPECT_EQ(stop.reason, StopReason::kFault) << line;
-    EXPECT_NE(stop.fault.find("0x70022 is not aligned to"), std::string::npos) << stop.fault;
+    EXPECT_NE(stop.fault.find(hex(at) + " is not aligned to"), std::string::npos) << stop.fault;
   }
 }
 

@@ -274,8 +274,8 @@ void Machine::write_update(const AddressOp& a, int k) {
 // Addresses outside the own memory, misaligned ones, and FIFO accesses that the plain check does not cover.
 bool Machine::slow_address(const Decoded& d, int k, u32 address, Stop& stop) {
   const AddressOp& a = d.address[k];
-  const bool round_down = options.round_down_loads && !a.write && a.size == 32 && a.align_mask == 31;
-  if (round_down) address &= ~u32{31};
+  const bool loose = !options.strict_alignment && (a.align_mask == 63 || (a.align_mask == 31 && !a.write));
+  if (loose && a.align_mask == 31) address &= ~u32{31};
   const u32 window = address >> 16;
   const u32 offset = address & 0xFFFF;
   const auto refuse = [&](const std::string& why) {
@@ -283,12 +283,11 @@ bool Machine::slow_address(const Decoded& d, int k, u32 address, Stop& stop) {
     stop.pc = d.pc;
     return false;
   };
-  if (address & a.align_mask) {
-    return refuse("is not aligned to " + std::to_string(a.align_mask + 1) + " bytes");
-  }
+  const u32 mask = loose ? 31 : a.align_mask;
+  if (address & mask) return refuse("is not aligned to " + std::to_string(mask + 1) + " bytes");
   if (window < 4 || window > kOwnWindow) return refuse("is outside data memory (0x40000..0x7ffff)");
   if (offset + a.size > kCoreDataBytes) return refuse("access runs past the end of its memory");
-  if (window == kOwnWindow && round_down) {
+  if (window == kOwnWindow && loose) {
     memory_of[k] = own + offset;
     return true;
   }
