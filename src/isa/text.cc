@@ -143,17 +143,20 @@ class Matcher {
   }
 
   bool immediate(const ImmClass& cls, i64& value) {
-    const std::string wanted = "a number " + std::to_string(cls.min) + ".." + std::to_string(cls.max) +
+    // The bits of a whole register may be written without a sign: 0xFFFFFFFF is -1.
+    const bool whole = cls.is_signed && cls.bits == 32;
+    const i64 max = whole ? i64{0xFFFFFFFF} : cls.max;
+    const std::string wanted = "a number " + std::to_string(cls.min) + ".." + std::to_string(max) +
                                (cls.step > 1 ? " in steps of " + std::to_string(cls.step) : std::string());
     size_t at = at_;
     const Number number = parse_number(line_.substr(0, end_), at, symbols_);
     if (number.kind == Number::kUndefined) return miss("a label or symbol that is defined, or " + wanted);
     if (number.kind == Number::kNone) return miss(wanted);
     const i64 v = number.kind == Number::kLater ? cls.min : number.value;
-    if (v < cls.min || v > cls.max || (v - cls.offset) % cls.step != 0) {
+    if (v < cls.min || v > max || (v - cls.offset) % cls.step != 0) {
       return miss(number.symbolic ? wanted + " (it is " + std::to_string(v) + ")" : wanted);
     }
-    value = v;
+    value = whole ? static_cast<i32>(v) : v;
     at_ = at;
     return true;
   }

@@ -118,6 +118,15 @@ TEST(Text, ErrorsNameColumnAndExpectation) {
   EXPECT_NE(error_of("vlda.pop.576 ex0, [p0, lf1, r24]").find("must be lf0"), std::string::npos);
 }
 
+TEST(Text, NumbersOfAWholeRegisterMayHaveNoSign) {
+  const auto bundle = assemble("movxm r0, #0xFFFFFF85");
+  ASSERT_TRUE(bundle.ok()) << bundle.error().message;
+  EXPECT_EQ(to_text(*bundle), "movxm r0, #-123");
+  EXPECT_EQ(error_of("movxm r0, #0x100000000"),
+            "column 12: expected a number -2147483648..4294967295, found '0x100000000'");
+  EXPECT_FALSE(assemble("movx r0, #2047").ok());
+}
+
 TEST(Text, DisassembleAlwaysAdvances) {
   Bytes code = {0x00, 0x00, 0x08, 0xff, 0xff, 0xff, 0x98, 0x67, 0x01, 0x00, 0x98};
   const auto lines = disassemble(code, 0x100);
