@@ -142,6 +142,10 @@ CLI::App* add_bench(CLI::App& app, BenchCommand& command) {
   bench->add_option("--threads", command.threads, "host threads of the emulator, 0 = all")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
+  bench
+      ->add_flag("--host", command.host,
+                 "how fast this host runs the emulator, beside the bare loop, on one thread and on several")
+      ->excludes("--number", "--repeat", "shapes");
   bench->add_flag("--json", command.json, "print JSON");
   return bench;
 }

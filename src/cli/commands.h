@@ -118,6 +118,7 @@ struct BenchCommand {
   std::string number = "all";       // int8 | bfp16 | high | all
   int repeat = 16;                  // products back to back in the steady state
   int threads = 0;
+  bool host = false;  // figures of the host instead of products
   bool json = false;
 };
 

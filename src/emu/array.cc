@@ -91,6 +91,10 @@ CoreState Array::core_state(arch::Tile tile) const {
 std::vector<std::string> Array::routes() {
   return engine_->routes();
 }
+std::vector<u64> Array::thread_bundles() const {
+  return engine_->thread_bundles();
+}
+
 std::vector<std::string> Array::explain() const {
   return engine_->explain();
 }

@@ -51,7 +51,7 @@ struct TimelineEvent {
 };
 
 struct RunOptions {
-  int threads = 0;                                 // 0: min(2, hardware threads)
+  int threads = 0;                                 // 0: default_threads()
   u64 max_cycles = 3'600'000'000;                  // 2 s at 1.8 GHz, the driver's watchdog
   std::vector<TimelineEvent>* timeline = nullptr;  // filled when not null
   bool survive_core_faults = false;  // a core that meets what it cannot execute halts, and the rest goes on
@@ -161,6 +161,8 @@ using CoreFactory = std::function<std::unique_ptr<CoreModel>(arch::Tile)>;
 // integer.
 constexpr u32 kPoisonWord = 0x7FBADBAD;
 
+int default_threads();  // host threads that runs take unless told: two where the host has them
+
 class Array {
  public:
   Array();
@@ -202,6 +204,9 @@ class Array {
   CoreState core_state(arch::Tile tile) const;                                // rows 2..5
   // Every route as text, one per source and packet id, sorted: "shim (0,0) MM2S0 -> core (0,2) S2MM0, ...".
   std::vector<std::string> routes();
+  // Bundles that each host thread has executed since the array was made; the only figure that differs from
+  // run to run.
+  std::vector<u64> thread_bundles() const;
   // What every busy or waiting part of the array is doing, one line each.
   std::vector<std::string> explain() const;
 

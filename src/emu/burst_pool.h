@@ -20,12 +20,13 @@ class BurstPool {
   BurstPool(const BurstPool&) = delete;
   BurstPool& operator=(const BurstPool&) = delete;
 
-  // Calls work(i) for i in 0..count-1, count < 65536, and returns when all are done.
-  void run(int count, const std::function<void(int)>& work);
+  // Calls work(i, thread) for i in 0..count-1, count < 65536, and returns when all are done. Thread 0 is the
+  // caller's.
+  void run(int count, const std::function<void(int, int)>& work);
 
  private:
-  void helper();
-  bool claim_and_work();
+  void helper(int thread);
+  bool claim_and_work(int thread);
 
   // generation << 32 | next index << 16 | count: a claim succeeds only in the generation it looked at.
   std::atomic<u64> ticket_{0};
@@ -33,7 +34,7 @@ class BurstPool {
   std::atomic<u32> wake_{0};  // changes with every generation, what sleeping helpers wait on
   std::atomic<int> sleeping_{0};
   std::atomic<bool> stop_{false};
-  const std::function<void(int)>* work_ = nullptr;
+  const std::function<void(int, int)>* work_ = nullptr;
   std::vector<std::thread> helpers_;
 };
 

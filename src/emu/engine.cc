@@ -136,7 +136,12 @@ void Engine::run_bursts() {
     core->program_dirty = false;
   }
   std::vector<Stop> stops(batch.size());
-  pool_->run(static_cast<int>(batch.size()), [&](int i) { stops[i] = batch[i]->model->run(kBurstCycles); });
+  pool_->run(static_cast<int>(batch.size()), [&](int i, int thread) {
+    CoreModel& core = *batch[i]->model;
+    const u64 before = core.counters().bundles;
+    stops[i] = core.run(kBurstCycles);
+    thread_bundles_[thread] += core.counters().bundles - before;
+  });
   for (size_t i = 0; i < batch.size(); ++i) queue_stop(*batch[i], std::move(stops[i]));
 }
 
@@ -176,15 +181,20 @@ void Engine::main_loop(u64 deadline, bool until_stream_end) {
   }
 }
 
+int default_threads() {
+  return static_cast<int>(std::min(2u, std::max(1u, std::thread::hardware_concurrency())));
+}
+
 RunResult Engine::run(DdrMemory& ddr, u64 deadline, const RunOptions& options, bool until_stream_end) {
   ddr_ = &ddr;
   timeline_ = options.timeline;
   survive_core_faults_ = options.survive_core_faults;
   int threads = options.threads;
-  if (threads <= 0) threads = std::min(2u, std::max(1u, std::thread::hardware_concurrency()));
+  if (threads <= 0) threads = default_threads();
   if (!pool_ || pool_threads_ != threads) {
     pool_ = std::make_unique<BurstPool>(threads);
     pool_threads_ = threads;
+    thread_bundles_.resize(std::max(thread_bundles_.size(), static_cast<size_t>(threads)));
   }
   run_start_ = now_ + (until_stream_end ? cost::kSubmissionCycles : 0);
   begin_report();

@@ -210,6 +210,7 @@ class Engine {
   TileState& at(arch::Tile tile) { return tiles_[tile.index()]; }
   const TileState& at(arch::Tile tile) const { return tiles_[tile.index()]; }
   std::vector<std::string> routes();
+  const std::vector<u64>& thread_bundles() const { return thread_bundles_; }
   std::vector<std::string> explain() const;
   CoreState core_state(const CoreSlot& core) const;
 
@@ -385,6 +386,7 @@ class Engine {
   bool survive_core_faults_ = false;
   std::unique_ptr<BurstPool> pool_;
   int pool_threads_ = 0;
+  std::vector<u64> thread_bundles_;  // executed by each host thread
   RunReport report_;
 };
 

@@ -197,11 +197,11 @@ void Engine::run_copies() {
   constexpr u64 kWorthThreads = 32768;
   u64 bytes = 0;
   for (const Copy& copy : copies_) bytes += copy.bytes;
-  const auto one = [&](int i) { std::memcpy(copies_[i].to, copies_[i].from, copies_[i].bytes); };
+  const auto one = [&](int i, int) { std::memcpy(copies_[i].to, copies_[i].from, copies_[i].bytes); };
   if (bytes >= kWorthThreads) {
     pool_->run(static_cast<int>(copies_.size()), one);
   } else {
-    for (size_t i = 0; i < copies_.size(); ++i) one(static_cast<int>(i));
+    for (size_t i = 0; i < copies_.size(); ++i) one(static_cast<int>(i), 0);
   }
   copies_.clear();
 }

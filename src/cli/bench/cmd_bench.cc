@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/stopwatch.h"
+#include "cli/bench/host.h"
 #include "cli/commands.h"
 #include "compiler/emit/matmul_array.h"
 #include "compiler/kernels/matmul_kernel.h"
@@ -283,9 +284,49 @@ Result<std::vector<Case>> wanted_cases(const BenchCommand& command) {
   return cases;
 }
 
+json host_json(const HostFigures& f) {
+  return {{"threads", f.threads},
+          {"bare_int8_per_second", {f.bare_one, f.bare_all}},
+          {"core_int8_per_second", {f.core_int8_one, f.core_int8_all}},
+          {"core_scalar_bundles_per_second", f.core_scalar},
+          {"product_seconds", {f.product_one_seconds, f.product_seconds}},
+          {"product_bundles", f.product_bundles},
+          {"busiest_thread_share", f.busiest_share}};
+}
+
+void print_host(const HostFigures& f) {
+  std::printf("measured on this host, %d threads; int8 products are 8x8x8, of 512 multiply-adds\n\n",
+              f.threads);
+  std::printf("%-40s %12s %12s %8s\n", "", "one thread", "all threads", "scaling");
+  std::printf("%-40s %8.1f M/s %8.1f M/s %8.2f\n", "bare loop, int8 products", f.bare_one / 1e6,
+              f.bare_all / 1e6, f.bare_scaling());
+  std::printf("%-40s %8.1f M/s %8.1f M/s %8.2f\n", "emulated core, int8 products", f.core_int8_one / 1e6,
+              f.core_int8_all / 1e6, f.core_scaling());
+  std::printf("%-40s %8.1f M/s\n", "emulated core, bundles of scalar code", f.core_scalar / 1e6);
+  std::printf("%-40s %10.3f s %10.3f s %8.2f\n\n", "128x3072x1024 int8 on 32 cores", f.product_one_seconds,
+              f.product_seconds, f.product_scaling());
+  std::printf(
+      "the emulated core does %.0f %% of the bare loop; the product scales %.2f times as the bare loop\n",
+      100 * f.core_int8_one / f.bare_one, f.product_scaling() / f.bare_scaling());
+  std::printf("the busiest thread executes %.0f %% of the product's bundles\n", 100 * f.busiest_share);
+}
+
+int bench_host(const BenchCommand& command) {
+  const Result<HostFigures> figures = measure_host(command.threads);
+  if (!figures.ok()) return print_error(figures.error());
+  if (command.json) {
+    std::printf("%s\n",
+                json{{"schema", 1}, {"label", "measured"}, {"host", host_json(*figures)}}.dump(2).c_str());
+  } else {
+    print_host(*figures);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int cmd_bench(const BenchCommand& command) {
+  if (command.host) return bench_host(command);
   const Result<std::vector<Case>> cases = wanted_cases(command);
   if (!cases.ok()) return print_error(cases.error());
   json rows = json::array();
