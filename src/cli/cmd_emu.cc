@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/emu/findings.h"
 #include "cli/emu/gemm_check.h"
 #include "cli/emu/pictures.h"
 #include "cli/emu/report.h"
@@ -117,6 +118,17 @@ void print_json(const json& out) {
   std::printf("%s\n", out.dump(2).c_str());
 }
 
+// As text, or into the JSON.
+void report_findings(const EmuCommand& command, const emu::Findings& findings, json& out) {
+  const emu::Checks checks = checks_of(command.checks);
+  if (!checks.any()) return;
+  if (command.json) {
+    out["checks"] = findings_json(findings, checks);
+  } else {
+    std::printf("%s", findings_text(findings, checks).c_str());
+  }
+}
+
 Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const Bytes& stream) {
   TRY_ASSIGN(const GemmShape shape, gemm_shape(command.gemm, stream));
   emu::RunOptions options = run_options(command);
@@ -124,10 +136,12 @@ Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const By
   if (wants_timeline(command)) options.timeline = &events;
   json runs = json::array();
   bool exact = true;
+  emu::Findings findings;
   for (int i = 0; i < command.repeat && exact; ++i) {
     events.clear();
     const GemmOutcome outcome = run_gemm(session, stream, shape, command.seed + static_cast<u64>(i), options);
     exact = outcome.exact();
+    findings = outcome.run.report;
     TRY(write_pictures(command, outcome.run, events));
     if (command.json) {
       json one = run_json(outcome.run);
@@ -149,10 +163,10 @@ Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const By
       std::printf("%s: %s\n", emu::run_end_name(outcome.run.end), outcome.run.message.c_str());
     }
   }
-  if (command.json) {
-    print_json({{"schema", 1}, {"gemm", {shape.m, shape.k, shape.n}}, {"exact", exact}, {"runs", runs}});
-  }
-  return exact ? 0 : 1;
+  json out = {{"schema", 1}, {"gemm", {shape.m, shape.k, shape.n}}, {"exact", exact}, {"runs", runs}};
+  report_findings(command, findings, out);
+  if (command.json) print_json(out);
+  return exact && findings.count() == 0 ? 0 : 1;
 }
 
 Result<int> run_streams(const EmuCommand& command, emu::Session& session, const std::vector<Bytes>& streams) {
@@ -162,11 +176,13 @@ Result<int> run_streams(const EmuCommand& command, emu::Session& session, const 
   if (wants_timeline(command)) options.timeline = &events;
   json runs = json::array();
   bool ok = true;
+  emu::Findings findings;
   for (size_t i = 0; i < streams.size() && ok; ++i) {
     events.clear();
     const auto spans = arguments.spans();
     const emu::RunResult result = session.run(streams[i], spans, options);
     ok = result.ok();
+    findings = result.report;
     TRY(write_pictures(command, result, events));
     if (command.json) {
       json one = run_json(result);
@@ -178,13 +194,15 @@ Result<int> run_streams(const EmuCommand& command, emu::Session& session, const 
     }
   }
   TRY(write_outputs(arguments));
-  if (command.json) print_json({{"schema", 1}, {"runs", runs}});
-  return ok ? 0 : 1;
+  json out = {{"schema", 1}, {"runs", runs}};
+  report_findings(command, findings, out);
+  if (command.json) print_json(out);
+  return ok && findings.count() == 0 ? 0 : 1;
 }
 
 Result<int> emulate(const EmuCommand& command) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(command.files[0]));
-  Result<emu::Session> session = emu::Session::open(file.bytes());
+  Result<emu::Session> session = emu::Session::open(file.bytes(), checks_of(command.checks));
   if (!session.ok()) return in_file(command.files[0], session.error());
   std::vector<Bytes> streams;
   for (const std::string& path : command.streams) {

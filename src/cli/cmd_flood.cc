@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "cli/commands.h"
+#include "cli/emu/findings.h"
 #include "emu/flood.h"
 
 namespace tegula::cli {
@@ -15,7 +16,7 @@ using nlohmann::json;
 
 Result<emu::FloodReport> flood_file(const EmuCommand& command, const std::string& path) {
   TRY_ASSIGN(const MappedFile file, MappedFile::open(path));
-  TRY_ASSIGN(emu::Session session, emu::Session::open(file.bytes()));
+  TRY_ASSIGN(emu::Session session, emu::Session::open(file.bytes(), checks_of(command.checks)));
   emu::FloodOptions options;
   options.enough_bundles = command.bundles;
   options.seed = command.seed;
@@ -75,6 +76,7 @@ void print_file(const json& one) {
 }  // namespace
 
 int cmd_flood(const EmuCommand& command) {
+  const emu::Checks checks = checks_of(command.checks);
   json files = json::array();
   size_t ok = 0;
   for (const std::string& path : command.files) {
@@ -83,9 +85,12 @@ int cmd_flood(const EmuCommand& command) {
       print_error(in_file(path, report.error()));
       continue;
     }
-    files.push_back(flood_json(path, *report, command.bundles));
-    ok += files.back()["ok"].get<bool>();
-    if (!command.json) print_file(files.back());
+    json one = flood_json(path, *report, command.bundles);
+    if (checks.any()) one["checks"] = findings_json(report->findings, checks);
+    ok += one["ok"].get<bool>() && report->findings.count() == 0;
+    if (!command.json) print_file(one);
+    if (!command.json && checks.any()) std::printf("%s", findings_text(report->findings, checks).c_str());
+    files.push_back(std::move(one));
   }
   if (command.json) {
     std::printf(

@@ -61,7 +61,7 @@ RunEnd translate_end(emu::RunEnd end) {
 class EmulatedArray : public ArrayBackend {
  public:
   explicit EmulatedArray(const ArrayOptions& options) : options_(options) {
-    if (options.watch) array_.watch();
+    if (options.watch) array_.watch({.uninitialised = true, .alignment = true});
   }
 
   Result<void> load(ByteSpan image) override {

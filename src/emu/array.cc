@@ -30,8 +30,8 @@ void Array::reset() {
   engine_->reset();
 }
 
-void Array::watch() {
-  engine_->watch();
+void Array::watch(const Checks& checks) {
+  engine_->watch(checks);
 }
 
 Result<void> Array::write32(u32 address, u32 value) {

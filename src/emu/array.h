@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/types.h"
+#include "emu/core.h"
 
 namespace tegula::emu {
 
@@ -99,7 +100,64 @@ struct LinkReport {
   u64 words = 0;
 };
 
-struct RunReport {
+// What Array::watch looks for. Each makes cores run slower.
+struct Checks {
+  bool uninitialised = false;  // reads of registers and memory that nothing has written
+  bool hazards = false;        // registers read while a write to them is in flight (legal: the old value)
+  bool races = false;          // accesses to the same bytes of data memory that nothing orders
+  bool alignment = false;      // faults for what CoreOptions::strict_alignment forbids
+
+  bool any() const { return uninitialised || hazards || races || alignment; }
+};
+
+struct HazardReport {
+  arch::Tile tile;
+  Hazard hazard;
+};
+
+constexpr u32 kConfiguration = 0xFFFFFFFF;  // RaceAccess::place, before any stream
+
+struct RaceAccess {
+  enum class Who : u8 { kController, kCore, kChannel };
+  Who who = Who::kController;
+  arch::Tile tile;  // of the core or channel
+  arch::Direction direction = arch::Direction::kS2mm;
+  int channel = 0;
+  bool write = false;
+  u32 place = 0;  // pc of a core, BD of a channel, operation of the controller's stream
+  u64 cycle = 0;  // of the array since its reset
+
+  std::string name() const;  // "core (0,2) S2MM0"
+};
+
+// A lock that one of the two gives after its access, which the other would have to take before its own.
+struct RaceLock {
+  arch::Tile tile;
+  int lock = 0;
+  bool by_first = false;
+};
+
+struct RaceReport {
+  arch::Tile tile;  // of the memory
+  u32 address = 0;  // in it: the first bytes found
+  u32 bytes = 0;
+  RaceAccess first, second;  // by cycle
+  std::vector<RaceLock> locks;
+  u64 count = 0;  // pieces of memory and repetitions
+
+  std::string text() const;
+};
+
+// What the checks found since the last reset.
+struct Findings {
+  std::vector<std::string> poison;  // reads of registers and memory that nothing has written, a line each
+  std::vector<HazardReport> hazards;
+  std::vector<RaceReport> races;  // at most 16 for each memory
+
+  size_t count() const { return poison.size() + hazards.size() + races.size(); }
+};
+
+struct RunReport : Findings {
   u64 cycles = 0;             // from the first stream operation to the end of the last
   u64 submission_cycles = 0;  // modelled cost of the submission before that
   u64 ddr_bytes_read = 0;
@@ -114,9 +172,6 @@ struct RunReport {
   u64 max_port_words = 0;               // of the busiest stream switch master port
   std::string max_port;                 // its name: "shim (0,0) North1"
   std::vector<std::string> notes;       // legal but suspicious: lock overflow and the like, at most 16
-  // With Array::watch: reads of registers and memory that nothing has written since the last reset, one line
-  // each.
-  std::vector<std::string> poison;
 
   double seconds() const;  // modelled, with submission
 };
@@ -174,9 +229,8 @@ class Array {
   // Everything as after power-on: poison in the memories, locks 0, nothing configured, cores in reset.
   void reset();
 
-  // Resets, and from then on watches for reads of what nothing has written; see RunReport::poison. Cores run
-  // slower.
-  void watch();
+  // Resets, and from then on checks what runs; see Findings.
+  void watch(const Checks& checks);
 
   // Register and memory access by address (arch::tile_address). An address without a register is kNotFound
   // and names tile, offset and value; a write that the tile refuses (full queue, invalid BD) is kDevice.

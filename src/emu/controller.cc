@@ -24,6 +24,7 @@ void Engine::controller_step() {
     return;
   }
   const format::TxnOp& op = controller_.stream.ops[controller_.next];
+  if (races_) races_->set_operation(controller_.next);
   if (!controller_op(op) || failure_) return;
   ++report_.controller_ops;
   ++report_.ops_by_code[static_cast<u8>(op.opcode)];
@@ -90,6 +91,10 @@ bool Engine::take_tokens(const format::TxnTokenWait& wait) {
       return false;
     }
     --channel.tokens;
+    if (races_ && !channel.token_clocks.empty()) {
+      races_->join(kControllerActor, channel.token_clocks.front());
+      channel.token_clocks.pop_front();
+    }
   }
   controller_.tokens_taken = 0;
   return true;
@@ -107,7 +112,30 @@ bool Engine::poll(const format::TxnMaskPoll& op) {
   if (controller_.polling && !(queue_.empty() && runnable_.empty())) {
     queue_.push(now_ + cost::kPollCycles, kControllerComponent, 0);
   }
+  if (races_ && !controller_.polling) polled(static_cast<u32>(op.address));
   return !controller_.polling;
+}
+
+// Diagnosis: a register told something of whom it belongs to.
+void Engine::polled(u32 address) {
+  const arch::Location at_reg = arch::locate(address);
+  if (!at_reg.valid()) return;
+  const TileState& tile = at(at_reg.tile());
+  const TileKind kind = tile.tile.kind();
+  const arch::TileTraits traits = arch::traits(kind);
+  for (int i = 0; i < traits.locks; ++i) {
+    if (at_reg.offset == arch::lock_offset(kind, i)) races_->lock_seen(tile.locks[i].clocks);
+  }
+  for (const arch::Direction direction : {arch::Direction::kS2mm, arch::Direction::kMm2s}) {
+    for (int c = 0; c < traits.channels; ++c) {
+      if (at_reg.offset != arch::channel_status(kind, direction, c)) continue;
+      races_->order(Races::channel(tile.tile, direction, c), races_->outside());
+    }
+  }
+  if (tile.core != nullptr && at_reg.offset == arch::kCoreStatus) {
+    races_->order(Races::core(tile.tile), races_->outside());
+  }
+  if (at_reg.offset < traits.data_bytes) races_->memory_seen(tile.tile, at_reg.offset);
 }
 
 // Words 1 and 2 of a shim BD become the device address of a buffer: argument base + offset, replaced and not

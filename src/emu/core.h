@@ -76,6 +76,15 @@ struct Hazard {
   std::string text() const;
 };
 
+// Told of every access that a core makes to data memory, in the order of their memory cycles as far as locks,
+// streams and neighbours are concerned: an access whose memory cycle lies behind a release comes after it.
+class AccessObserver {
+ public:
+  virtual ~AccessObserver() = default;
+  // address: as the core sees it; cycle: of the core's local time.
+  virtual void accessed(u32 address, u32 bytes, bool write, u32 pc, u64 cycle) = 0;
+};
+
 struct CoreCounters {
   u64 bundles = 0;          // issued
   u64 traced = 0;           // of these, within traces (a figure of the host's speed, not of the core)
@@ -101,6 +110,7 @@ class Core {
   // For CoreOptions::uninitialised: one byte per byte of the memory of a window (4..7), not 0 once written.
   // The core marks what it stores. Without it the memory counts as written.
   void set_written(u32 window, u8* written64k);
+  void set_observer(AccessObserver* observer);  // must outlive the core; nullptr: none
   void set_core_id(u32 id);
   void set_options(const CoreOptions& options);  // also forgets the hazards so far
   void invalidate_program();                     // after program memory was written

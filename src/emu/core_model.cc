@@ -14,15 +14,14 @@ class RealCore final : public CoreModel {
     core_.set_program(program);
     core_.set_core_id(id);
   }
-  void watch(const std::array<u8*, 4>& written) override {
-    for (u32 i = 0; i < written.size(); ++i) core_.set_written(4 + i, written[i]);
-    core_.set_options({.uninitialised = true, .strict_alignment = true});
+  void watch(const CoreWatch& watch) override {
+    for (u32 i = 0; i < watch.written.size(); ++i) core_.set_written(4 + i, watch.written[i]);
+    core_.set_observer(watch.observer);
+    core_.set_options({.hazards = watch.hazards,
+                       .uninitialised = watch.uninitialised,
+                       .strict_alignment = watch.strict_alignment});
   }
-  std::vector<std::string> findings() const override {
-    std::vector<std::string> lines;
-    for (const Hazard& hazard : core_.hazards()) lines.push_back("pc " + hazard.text());
-    return lines;
-  }
+  std::span<const Hazard> hazards() const override { return core_.hazards(); }
   void invalidate_program() override { core_.invalidate_program(); }
   void reset(u64 cycle) override { core_.reset(cycle); }
   Stop run(u64 cycle_budget) override { return core_.run(cycle_budget); }

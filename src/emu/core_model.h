@@ -2,11 +2,19 @@
 // cores there.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <span>
 
 #include "emu/core.h"
 
 namespace tegula::emu {
+
+struct CoreWatch {
+  bool hazards = false, uninitialised = false, strict_alignment = false;  // as in CoreOptions
+  std::array<u8*, 4> written{};        // south, west, north, own; see Core::set_written
+  AccessObserver* observer = nullptr;  // see Core::set_observer
+};
 
 class CoreModel {
  public:
@@ -14,10 +22,9 @@ class CoreModel {
 
   // Memories outlive the core. neighbours[0..2]: south, west, north data memory, nullptr where there is none.
   virtual void connect(u8* data, const std::array<u8*, 3>& neighbours, const u8* program, u32 id) = 0;
-  // Watches for registers and memory that nothing has written, from the next reset on; see Core::set_written.
-  // written[0..3]: south, west, north, own. Cores that do not watch report nothing.
-  virtual void watch(const std::array<u8*, 4>& written) { (void)written; }
-  virtual std::vector<std::string> findings() const { return {}; }
+  // Checks from the next reset on and forgets what was found. Cores that do not check report nothing.
+  virtual void watch(const CoreWatch& watch) { (void)watch; }
+  virtual std::span<const Hazard> hazards() const { return {}; }
   virtual void invalidate_program() = 0;
   virtual void reset(u64 cycle) = 0;
   // See emu/core.h. run() may be called in another thread than the last time, never in two at once.

@@ -84,6 +84,7 @@ void Engine::control_core(TileState& tile, u32 value) {
   core.out.clear();
   core.cascade_in.clear();
   core.model->reset(now_);
+  if (races_) races_->order(races_->outside(), Races::core(core.tile));
   make_runnable(core, now_);
 }
 
@@ -179,6 +180,7 @@ void Engine::core_neighbour(CoreSlot& core) {
 }
 
 void Engine::core_register(CoreSlot& core) {
+  const OutsideScope outside(races_.get(), Races::core(core.tile));
   const u32 offset = core.stop.address;
   const auto unknown = [&] {
     fault(RunEnd::kArrayError, core.tile,
@@ -193,6 +195,7 @@ void Engine::core_register(CoreSlot& core) {
   }
   const auto value = read_tile(core.tile, offset);
   if (!value) return unknown();
+  if (races_) polled(arch::tile_address(core.tile, offset));
   core.model->resume_word(now_, *value, true);
   make_runnable(core, now_);
 }
@@ -209,6 +212,7 @@ void Engine::core_stream_read(CoreSlot& core) {
   if (success) {
     word = core.in.front();
     core.in.pop_front();
+    if (races_) races_->join(Races::core(core.tile), core.in_clock);
   }
   core.model->resume_word(std::max(now_, core.stop.cycle), word, success);
   make_runnable(core, now_);
@@ -225,6 +229,7 @@ void Engine::core_stream_write(CoreSlot& core) {
     return make_runnable(core, now_);
   }
   core.out.push_back({core.stop.word, core.stop.tlast});
+  if (races_) core.out_clock = races_->copy(Races::core(core.tile));
   if (core.stop.blocking) {
     resume_core(core);
   } else {
@@ -264,6 +269,7 @@ void Engine::core_cascade_read(CoreSlot& core) {
   }
   const std::array<u8, 64> word = core.cascade_in.front();
   core.cascade_in.pop_front();
+  if (races_) races_->join(Races::core(core.tile), core.cascade_clock);
   core.model->resume_cascade(std::max(now_, core.stop.cycle), word.data());
   make_runnable(core, now_);
   CoreSlot* from = cascade_source(core);
@@ -283,6 +289,7 @@ void Engine::core_cascade_write(CoreSlot& core) {
   std::array<u8, 64> word;
   std::copy_n(core.stop.cascade, word.size(), word.begin());
   to->cascade_in.push_back(word);
+  if (races_) to->cascade_clock = races_->copy(Races::core(core.tile));
   resume_core(core);
   if (to->state == CoreSlot::State::kCascadeRead) core_cascade_read(*to);
 }

@@ -11,6 +11,10 @@ using arch::Direction;
 using arch::Tile;
 using arch::TileKind;
 
+namespace {
+constexpr size_t kTokenClocks = 64;  // kept of one channel
+}
+
 std::string Channel::name() const {
   return arch::tile_name(tile) + " " + arch::direction_name(direction) + std::to_string(number);
 }
@@ -25,6 +29,7 @@ void Engine::push_task(Channel& channel, u32 word) {
                      " wait and 1 runs); wait for a token before pushing more");
   }
   channel.queue.push_back(task);
+  if (races_) channel.task_clocks.push_back(races_->copy(races_->outside()));
   if (channel.state == Channel::State::kIdle) start_task(channel);
 }
 
@@ -40,6 +45,7 @@ void Engine::reset_channel(Channel& channel) {
   }
   close_packet(channel.flow);
   channel.queue.clear();
+  channel.task_clocks.clear();
   channel.state = Channel::State::kIdle;
   channel.left = 0;
 }
@@ -51,6 +57,10 @@ void Engine::start_task(Channel& channel) {
   }
   channel.task = channel.queue.front();
   channel.queue.pop_front();
+  if (races_) {
+    races_->join(actor_id({&channel, nullptr}), channel.task_clocks.front());
+    channel.task_clocks.pop_front();
+  }
   channel.runs_left = channel.task.repeat;
   load_bd(channel, channel.task.first_bd);
 }
@@ -235,6 +245,11 @@ void Engine::send_token(Channel& channel) {
             (route->problem.empty() ? "its route ends elsewhere than at a shim's South0" : route->problem));
   }
   ++channel.tokens;
+  if (races_) {
+    channel.token_clocks.push_back(races_->copy(actor_id({&channel, nullptr})));
+    // Tokens that nobody waits for pile up; of many the last ones are enough.
+    if (channel.token_clocks.size() > kTokenClocks) channel.token_clocks.pop_front();
+  }
   if (controller_.waiting == &channel) {
     controller_.waiting = nullptr;
     queue_.push(now_, kControllerComponent, 0);
@@ -283,6 +298,11 @@ void Engine::watch_words(const Channel& channel, u64 words, bool write) {
   AddressWalk walk = channel.walk;
   walk.runs(words, [&](u64 offset, u64 count) {
     const u8* at_byte = channel.memory + offset * 4;
+    if (races_) {
+      races_->access(actor_id({const_cast<Channel*>(&channel), nullptr}), at_byte, count * 4, write,
+                     static_cast<u32>(channel.bd_number), now_);
+    }
+    if (!poison_) return;
     if (write) {
       poison_->write(at_byte, count * 4);
     } else {
@@ -293,7 +313,7 @@ void Engine::watch_words(const Channel& channel, u64 words, bool write) {
 
 // The next words of a source, in one piece; moves past them.
 const u8* Engine::read_words(Channel& channel, u64 words) {
-  if (poison_) watch_words(channel, words, false);
+  if (watches_words()) watch_words(channel, words, false);
   if (channel.memory != nullptr) run_copies();
   u8* memory = channel.memory;
   if (memory == nullptr && channel.walk.contiguous(words)) memory = ddr_pointer(channel);

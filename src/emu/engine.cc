@@ -52,7 +52,9 @@ void Engine::reset() {
   controller_ = {};
   now_ = 0;
   ddr_share_.clear();
-  if (poison_) watch_cores();
+  if (poison_) poison_->reset();
+  if (races_) races_->reset();
+  if (checks_.any()) watch_cores();
   for (TileState& tile : tiles_) {
     const Tile t = tile.tile;
     const arch::TileTraits traits = arch::traits(t.kind());
@@ -93,25 +95,33 @@ void Engine::reset() {
   }
 }
 
-void Engine::watch() {
-  poison_ = std::make_unique<Poison>();
+void Engine::watch(const Checks& checks) {
+  checks_ = checks;
+  poison_ = checks.uninitialised ? std::make_unique<Poison>() : nullptr;
+  races_ = checks.races ? std::make_unique<Races>() : nullptr;
   for (const TileState& tile : tiles_) {
-    poison_->attach(tile.tile, tile.data, arch::traits(tile.tile.kind()).data_bytes);
+    const u32 bytes = arch::traits(tile.tile.kind()).data_bytes;
+    if (poison_) poison_->attach(tile.tile, tile.data, bytes);
+    if (races_) races_->attach(tile.tile, tile.data, bytes);
   }
+  watch_cores();
   reset();
 }
 
-// From the beginning, with nothing written.
+// From the beginning, with nothing found.
 void Engine::watch_cores() {
-  poison_->reset();
   for (CoreSlot& core : cores_) {
     const Tile t = core.tile;
     const auto written = [&](int col, int row) -> u8* {
-      if (!arch::in_grid(col, row) || row < arch::kFirstCoreRow) return nullptr;
+      if (!poison_ || !arch::in_grid(col, row) || row < arch::kFirstCoreRow) return nullptr;
       return poison_->written({static_cast<u8>(col), static_cast<u8>(row)});
     };
-    core.model->watch({written(t.col, t.row - 1), written(t.col - 1, t.row), written(t.col, t.row + 1),
-                       written(t.col, t.row)});
+    core.model->watch({.hazards = checks_.hazards,
+                       .uninitialised = checks_.uninitialised,
+                       .strict_alignment = checks_.alignment,
+                       .written = {written(t.col, t.row - 1), written(t.col - 1, t.row),
+                                   written(t.col, t.row + 1), written(t.col, t.row)},
+                       .observer = races_ ? races_->observer(t) : nullptr});
   }
 }
 
@@ -298,12 +308,17 @@ RunReport Engine::finish_report(u64 start) const {
     line.locks = core.lock_waits;
     line.estimated_conflict_cycles = conflict_estimate(core, report.cycles);
     if (line.cycles != 0 || line.bundles != 0) report.cores.push_back(line);
-    for (const std::string& finding : core.model->findings()) {
-      report.poison.push_back(arch::tile_name(core.tile) + ": " + finding);
+    for (const Hazard& hazard : core.model->hazards()) {
+      if (hazard.kind == Hazard::Kind::kEarlyRead) {
+        report.hazards.push_back({core.tile, hazard});
+      } else {
+        report.poison.push_back(arch::tile_name(core.tile) + ": pc " + hazard.text());
+      }
     }
   }
   if (poison_)
     report.poison.insert(report.poison.end(), poison_->findings().begin(), poison_->findings().end());
+  if (races_) report.races = races_->reports();
   for (const TileState& tile : tiles_) {
     for (const auto& side : tile.channels) {
       for (const Channel& channel : side) {

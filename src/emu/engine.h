@@ -25,6 +25,7 @@
 #include "emu/ddr_share.h"
 #include "emu/event_queue.h"
 #include "emu/poison.h"
+#include "emu/races.h"
 #include "emu/switches.h"
 #include "format/txn.h"
 
@@ -69,6 +70,7 @@ struct LockState {
   bool touched = false;
   u64 givers = 0;           // cores that ever gave it, a bit per core
   std::deque<u64> origins;  // with a timeline: of each unit of the value, the event that gave it (0: unknown)
+  LockClocks clocks;        // with races watched
 };
 
 // One source of a stream and what it is sending.
@@ -119,6 +121,9 @@ struct Channel {
   u64 tokens = 0;
   ChannelReport report;
 
+  // With races watched: what its queued tasks and its tokens carry.
+  std::deque<ClockCopy> task_clocks, token_clocks;
+
   std::string name() const;
 };
 
@@ -155,6 +160,7 @@ struct CoreSlot {
   u32 in_reserved = 0;  // words of segments on their way
   std::vector<Flow*> waiting_flows;
   std::deque<std::array<u8, 64>> cascade_in;
+  ClockCopy out_clock, in_clock, cascade_clock;  // with races watched: of the last words in these
   u64 fed_by = 0;      // event that fed the work since the last acquire
   u64 last_event = 0;  // of the last burst
   std::vector<LockWaitReport> lock_waits;
@@ -175,6 +181,7 @@ struct TileState {
   std::unordered_map<u32, u32> stubs;  // registers without a model
   std::vector<u32> control_words;      // a control packet on its way in
   bool control_drop = false;
+  ActorId control_sender = kControllerActor;
   CoreSlot* core = nullptr;
 };
 
@@ -195,7 +202,7 @@ class Engine {
   explicit Engine(const CoreFactory& factory);
 
   void reset();
-  void watch();  // Array::watch
+  void watch(const Checks& checks);  // Array::watch
 
   Result<void> write(u32 address, u32 value);
   Result<void> mask_write(u32 address, u32 mask, u32 value);
@@ -255,6 +262,7 @@ class Engine {
 
   // locks.cc
   // `origin`: where to put the event that gave what was taken (with a timeline).
+  ActorId actor_id(const Actor& actor) const;
   bool try_acquire(LockState& lock, i32 amount, const Actor& actor, u64* origin);
   void release(LockRef ref, i32 amount, const Actor& actor, u64 origin);
   void changed(LockState& lock, const Actor& actor, i32 amount);
@@ -275,6 +283,7 @@ class Engine {
   void finish_bd(Channel& channel);
   void send_token(Channel& channel);
   u8* ddr_pointer(Channel& channel);
+  bool watches_words() const { return poison_ != nullptr || races_ != nullptr; }
   void watch_words(const Channel& channel, u64 words, bool write);
   const u8* read_words(Channel& channel, u64 words);
   void write_words(Channel& channel, const u8* from, u64 words);
@@ -299,6 +308,7 @@ class Engine {
   const u8* take_words(Flow& flow, bool* tlast);
   void after_segment(Flow& flow, const Route& route, bool tlast);
   void deliver(Flow& flow, const Sink& sink, const u8* words);
+  void order_words(const Flow& flow, const Sink& sink);
   void control_packet(TileState& tile);
   void retry_after_switch_change();
 
@@ -327,6 +337,7 @@ class Engine {
   bool take_tokens(const format::TxnTokenWait& wait);
   bool patch(const format::TxnDdrPatch& op);
   bool poll(const format::TxnMaskPoll& op);
+  void polled(u32 address);
   bool stream_write(u32 address, u32 value, u32 mask);
 
   // explain.cc
@@ -361,7 +372,9 @@ class Engine {
   EventQueue queue_;
   std::vector<CoreSlot*> runnable_;
   Controller controller_;
+  Checks checks_;
   std::unique_ptr<Poison> poison_;  // null: not watched
+  std::unique_ptr<Races> races_;    // the same
   u64 now_ = 0;
   DdrShare ddr_share_;
   u32 ddr_epoch_ = 0;  // of the event for its next end

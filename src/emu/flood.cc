@@ -187,7 +187,9 @@ FloodReport flood(Session& session, const FloodOptions& options) {
   size_t ran = 0;
   while (report.cycles < options.cycles && report.failure.empty() && ran < watches.size()) {
     const u64 slice = std::min(kSlice, options.cycles - report.cycles);
-    report.failure = array.settle(memory, slice, run).message;
+    const RunResult result = array.settle(memory, slice, run);
+    report.failure = result.message;
+    report.findings = result.report;
     report.cycles += slice;
     ran = 0;
     for (FloodWatch& watch : watches) ran += look_at(array, watch, options, report);

@@ -34,6 +34,7 @@ struct FloodReport {
   std::string failure;           // of the array as a whole, or no core is enabled; empty: none
   u64 cycles = 0;
   int kicks = 0;
+  Findings findings;               // of the session's checks
   bool enough(u64 bundles) const;  // every core, and no failure
 };
 

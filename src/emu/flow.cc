@@ -206,12 +206,26 @@ void Engine::run_copies() {
   copies_.clear();
 }
 
+// Diagnosis: what the receiver of words may know of.
+void Engine::order_words(const Flow& flow, const Sink& sink) {
+  TileState& tile = at(sink.tile);
+  const ActorId from = flow.channel != nullptr ? actor_id({flow.channel, nullptr}) : Races::core(flow.tile);
+  // A core's words left it before, what it has done since is not behind them.
+  const ClockCopy clock = flow.channel != nullptr ? races_->copy(from) : at(flow.tile).core->out_clock;
+  if (sink.kind == Sink::Kind::kChannel) {
+    races_->join(Races::channel(sink.tile, arch::Direction::kS2mm, sink.channel), clock);
+  }
+  if (sink.kind == Sink::Kind::kCore) tile.core->in_clock = clock;
+  if (sink.kind == Sink::Kind::kControl) tile.control_sender = from;
+}
+
 void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
   TileState& tile = at(sink.tile);
+  if (races_) order_words(flow, sink);
   switch (sink.kind) {
     case Sink::Kind::kChannel: {
       Channel& channel = tile.channels[0][sink.channel];
-      if (poison_) watch_words(channel, flow.words, true);
+      if (watches_words()) watch_words(channel, flow.words, true);
       if (!postpone_copy(flow, channel, words)) {
         run_copies();
         write_words(channel, words, flow.words);
@@ -324,6 +338,7 @@ void Engine::after_segment(Flow& flow, const Route& route, bool tlast) {
 // header.
 void Engine::control_packet(TileState& tile) {
   run_copies();
+  const OutsideScope outside(races_.get(), tile.control_sender);
   std::vector<u32> words = std::move(tile.control_words);
   tile.control_words.clear();
   size_t i = tile.control_drop ? 0 : 1;

@@ -7,6 +7,14 @@ namespace tegula::emu {
 using arch::Tile;
 using arch::TileKind;
 
+// Register accesses from outside have no actor of their own.
+ActorId Engine::actor_id(const Actor& actor) const {
+  if (actor.channel != nullptr) {
+    return Races::channel(actor.channel->tile, actor.channel->direction, actor.channel->number);
+  }
+  return actor.core != nullptr ? Races::core(actor.core->tile) : races_->outside();
+}
+
 bool Engine::try_acquire(LockState& lock, i32 amount, const Actor& actor, u64* origin) {
   if (amount < 0 ? lock.value < -amount : lock.value != amount) return false;
   // A negative amount takes that many. The equal form takes its value too; whether silicon changes the lock
@@ -20,6 +28,7 @@ bool Engine::try_acquire(LockState& lock, i32 amount, const Actor& actor, u64* o
     }
   }
   lock.value -= taken;
+  if (races_) races_->lock_taken(lock.clocks, taken, actor_id(actor));
   changed(lock, actor, -taken);
   return true;
 }
@@ -38,6 +47,7 @@ void Engine::release(LockRef ref, i32 amount, const Actor& actor, u64 origin) {
     while (static_cast<i32>(state.origins.size()) < state.value) state.origins.push_front(0);
     for (i32 i = 0; i < amount && state.origins.size() < arch::kLockMax; ++i) state.origins.push_back(origin);
   }
+  if (races_) races_->lock_given(state.clocks, ref.tile, ref.lock, amount, actor_id(actor));
   state.value += amount;
   changed(state, actor, amount);
   if (state.value > arch::kLockMax || state.value < 0) {

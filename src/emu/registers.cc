@@ -78,6 +78,7 @@ Result<void> Engine::block_write(u32 address, std::span<const u32> words) {
     if (first.offset + bytes <= data_bytes) {
       std::memcpy(tile.data + first.offset, words.data(), bytes);
       if (poison_) poison_->write(tile.data + first.offset, bytes);
+      if (races_) races_->outside_write(tile.data + first.offset, bytes, now_);
       return {};
     }
   }
@@ -122,6 +123,7 @@ bool Engine::write_memory(TileState& tile, u32 offset, u32 value) {
   if (offset < arch::traits(tile.tile.kind()).data_bytes) {
     store_le(tile.data + offset, value);
     if (poison_) poison_->write(tile.data + offset, sizeof value);
+    if (races_) races_->outside_write(tile.data + offset, sizeof value, now_);
     return true;
   }
   if (tile.core == nullptr || !arch::in_core_program(offset)) return false;
@@ -162,6 +164,7 @@ bool Engine::write_locks(TileState& tile, u32 offset, u32 value) {
   const i32 old = state.value;
   state.value = static_cast<i32>(value & arch::kLockMax);
   state.origins.clear();
+  if (races_) races_->lock_set(state.clocks, state.value);
   changed(state, {}, state.value - old);
   wake({tile.tile, static_cast<u8>(*number)});
   return true;

@@ -234,9 +234,12 @@ Result<Session> Session::load(std::unique_ptr<Array> array, ByteSpan file) {
   return Session(std::move(array));
 }
 
-Result<Session> Session::open(ByteSpan file) {
-  return load(std::make_unique<Array>(), file);
+Result<Session> Session::open(ByteSpan file, const Checks& checks) {
+  auto array = std::make_unique<Array>();
+  if (checks.any()) array->watch(checks);
+  return load(std::move(array), file);
 }
+
 Result<Session> Session::open(ByteSpan file, const CoreFactory& factory) {
   return load(std::make_unique<Array>(factory), file);
 }

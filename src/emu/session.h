@@ -47,7 +47,7 @@ constexpr size_t kMaxArguments = 64;
 class Session {
  public:
   // Loads the configuration into a fresh array.
-  static Result<Session> open(ByteSpan file);
+  static Result<Session> open(ByteSpan file, const Checks& checks = {});
   static Result<Session> open(ByteSpan file, const CoreFactory& factory);
 
   // Runs a stream (raw bytes) to its end; argument i of the stream is buffers[i]. The array keeps its state

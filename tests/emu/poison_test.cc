@@ -89,7 +89,7 @@ RunResult there_and_back(Bench& bench, u32 in, u32 out) {
 
 TEST(Poison, DmaReadsWhatDmaHasWritten) {
   Bench bench;
-  bench.array.watch();
+  bench.array.watch({.uninitialised = true});
   const RunResult result = there_and_back(bench, 64, 64);
   ASSERT_TRUE(result.ok()) << result.message;
   EXPECT_TRUE(result.report.poison.empty()) << result.report.poison[0];
@@ -97,7 +97,7 @@ TEST(Poison, DmaReadsWhatDmaHasWritten) {
 
 TEST(Poison, DmaReadsBeyondWhatWasWritten) {
   Bench bench;
-  bench.array.watch();
+  bench.array.watch({.uninitialised = true});
   const RunResult result = there_and_back(bench, 48, 64);
   ASSERT_TRUE(result.ok()) << result.message;
   ASSERT_EQ(result.report.poison.size(), 1u);
@@ -107,7 +107,7 @@ TEST(Poison, DmaReadsBeyondWhatWasWritten) {
 
 TEST(Poison, WhatTheHostWritesIsWritten) {
   Bench bench;
-  bench.array.watch();
+  bench.array.watch({.uninitialised = true});
   const std::vector<u32> words(12, 7);
   ASSERT_TRUE(bench.array.block_write(arch::tile_address({0, 2}, 0x4c0), words).ok());
   for (u32 i = 12; i < 16; ++i) bench.write({0, 2}, 0x4c0 + 4 * i, 7);
@@ -118,7 +118,7 @@ TEST(Poison, WhatTheHostWritesIsWritten) {
 
 TEST(Poison, ResetForgets) {
   Bench bench;
-  bench.array.watch();
+  bench.array.watch({.uninitialised = true});
   ASSERT_FALSE(there_and_back(bench, 48, 64).report.poison.empty());
   bench.array.reset();
   EXPECT_TRUE(there_and_back(bench, 64, 64).report.poison.empty());
@@ -136,7 +136,7 @@ TEST(Poison, CoresOfAnArrayAreNamed) {
   TestCore assembler;
   assembler.load({"movxm p0, #458784", "lda r1, [p0, #0]", "add r2, r1, r5", "nop*6", "done"});
   Array array;
-  array.watch();
+  array.watch({.uninitialised = true});
   std::vector<u32> words(assembler.end / 4 + 4);
   std::memcpy(words.data(), assembler.program.data(), words.size() * 4);
   const Tile tile{1, 3};

@@ -44,6 +44,7 @@ void Machine::reset_state() {
   attention = false;
   in_flight_.clear();
   defined_.clear();
+  unseen_.clear();
 }
 
 void Machine::drop_program() {
@@ -67,7 +68,7 @@ void Machine::clear_pipeline() {
 }
 
 const Decoded* Machine::lookup(u32 pc) {
-  const bool diagnosed = options.hazards || options.uninitialised;
+  const bool diagnosed = diagnoses();
   if (shared_ == nullptr) shared_ = DecodedProgram::share(program, diagnosed);
   if (const Decoded* known = shared_->at(pc)) return known;
   const bool inside = pc < kCoreProgramBytes && (pc & 1) == 0;
@@ -200,6 +201,11 @@ void Core::set_neighbour(u32 window, u8* memory) {
 
 void Core::set_written(u32 window, u8* written64k) {
   if (window >= 4 && window <= kOwnWindow) machine_->written[window] = written64k;
+}
+
+void Core::set_observer(AccessObserver* observer) {
+  machine_->observer = observer;
+  machine_->drop_program();
 }
 
 void Core::set_program(const u8* program16k) {

@@ -70,7 +70,7 @@ void Machine::diagnose(const Decoded& d) {
       }
     }
   }
-  if (options.uninitialised) diagnose_memory(d);
+  if (options.uninitialised || observer != nullptr) diagnose_memory(d);
   for (const Access& write : d.detail->writes) {
     for (u32 i = write.offset; i < u32{write.offset} + write.bytes; ++i) defined_[i] = true;
     if (write.cycle > 1) in_flight_.push_back({write, pipe, d.pc});
@@ -85,23 +85,51 @@ void Machine::diagnose_memory(const Decoded& d) {
       if (a.size == 0 || a.write != writes) continue;
       for (u32 window = 4; window <= kOwnWindow; ++window) {
         const u8* memory = window == kOwnWindow ? own : neighbour[window];
-        if (written[window] == nullptr || memory_of[k] < memory || memory_of[k] >= memory + kCoreDataBytes) {
-          continue;
-        }
-        u8* marks = written[window] + (memory_of[k] - memory);
-        if (writes) {
-          std::fill_n(marks, a.size, u8{1});
-          continue;
-        }
-        const u8* unwritten = std::find(marks, marks + a.size, u8{0});
-        if (unwritten == marks + a.size) continue;
-        note_hazard({.kind = Hazard::Kind::kUnwrittenMemory,
-                     .consumer_pc = d.pc,
-                     .address = window << 16 | static_cast<u32>(unwritten - written[window]),
-                     .count = 1});
+        if (memory == nullptr || memory_of[k] < memory || memory_of[k] >= memory + kCoreDataBytes) continue;
+        if (options.uninitialised) diagnose_unwritten(memory, window, a, k, d.pc);
+        if (observer != nullptr) observe(d, k, window << 16 | static_cast<u32>(memory_of[k] - memory));
       }
     }
   }
+}
+
+void Machine::diagnose_unwritten(const u8* memory, u32 window, const AddressOp& a, int k, u32 pc) {
+  if (written[window] == nullptr) return;
+  u8* marks = written[window] + (memory_of[k] - memory);
+  if (a.write) {
+    std::fill_n(marks, a.size, u8{1});
+    return;
+  }
+  const u8* unwritten = std::find(marks, marks + a.size, u8{0});
+  if (unwritten == marks + a.size) return;
+  note_hazard({.kind = Hazard::Kind::kUnwrittenMemory,
+               .consumer_pc = pc,
+               .address = window << 16 | static_cast<u32>(unwritten - written[window]),
+               .count = 1});
+}
+
+void Machine::observe(const Decoded& d, int k, u32 address) {
+  const AddressOp& a = d.address[k];
+  if (eager[k]) {  // a neighbour's memory, at once
+    observer->accessed(address, a.size, a.write, d.pc, time());
+    return;
+  }
+  const u32 cycle = d.detail->memory_cycle[k] == 0 ? 1 : d.detail->memory_cycle[k];
+  unseen_.push_back({pipe + cycle - 1, address, a.size, d.pc, a.write});
+}
+
+void Machine::observe_read(u32 address, u32 bytes, u64 at) {
+  if (observer != nullptr) unseen_.push_back({at, address, bytes, next_pc, false});
+}
+
+// What happens in memory before this cycle of the pipeline.
+void Machine::show_accesses(u64 before) {
+  if (unseen_.empty()) return;
+  std::erase_if(unseen_, [&](const UnseenAccess& access) {
+    if (access.at >= before) return false;
+    observer->accessed(access.address, access.bytes, access.write, access.pc, access.at + stalled);
+    return true;
+  });
 }
 
 }  // namespace tegula::emu

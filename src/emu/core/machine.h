@@ -107,7 +107,8 @@ struct Access {
 struct DecodedDetail {
   SyncOp sync[3];
   std::string fault;                  // not empty: stop here
-  std::vector<Access> reads, writes;  // only for diagnosis
+  std::vector<Access> reads, writes;  // only for diagnosis, as the next
+  u8 memory_cycle[3] = {};            // by address: of the access, counted from 1
 };
 
 // One bundle, ready to execute.
@@ -277,6 +278,7 @@ class Machine {
   u8* own = nullptr;
   u8* neighbour[8] = {};
   u8* written[8] = {};  // diagnosis: by window, see Core::set_written
+  AccessObserver* observer = nullptr;  // diagnosis
   const u8* program = nullptr;
 
   // Addresses of the bundle that issues now.
@@ -309,6 +311,9 @@ class Machine {
   std::vector<Hazard> hazards;
   std::string fault;       // set by a handler: stop after this bundle
   bool attention = false;  // something to look at after this bundle: fault, completed synchronisation
+
+  // A read that the observer shall know of besides those of the bundle's addresses.
+  void observe_read(u32 address, u32 bytes, u64 at);
 
   void raise(std::string text) {
     fault = std::move(text);
@@ -395,8 +400,20 @@ class Machine {
   };
   std::vector<InFlight> in_flight_;
   std::vector<bool> defined_;
+  // Accesses that the observer has not seen, as their memory cycle is still to come.
+  struct UnseenAccess {
+    u64 at;  // cycle of the pipeline
+    u32 address, bytes;
+    u32 pc;
+    bool write;
+  };
+  std::vector<UnseenAccess> unseen_;
+  bool diagnoses() const { return options.hazards || options.uninitialised || observer != nullptr; }
   void diagnose(const Decoded& d);
   void diagnose_memory(const Decoded& d);
+  void diagnose_unwritten(const u8* memory, u32 window, const AddressOp& a, int k, u32 pc);
+  void observe(const Decoded& d, int k, u32 address);
+  void show_accesses(u64 before);
   void note_hazard(const Hazard& hazard);
 
   // The program shared with equal cores; bundles that its linear walk does not reach are decoded here.

@@ -129,6 +129,7 @@ bool bind_lookup(Binder& b) {
             return;
           }
           store_le<const u8*>(buf + 64 + 8 * i, memory + (address & 0xFFFF));
+          if (window == kOwnWindow) m.observe_read(address, 8, m.pipe + kLoadCycle - 1);
         }
         m.event_at(m.pipe + kLoadCycle - 1, v.stage, v, buf, m.pipe);
       },

@@ -192,9 +192,13 @@ void predecode(const u8* program, u32 pc, bool diagnose, Decoded& out, std::dequ
   for (int i = 0; i < bundle->count && i < kMaxSlots; ++i) {
     BoundSlot slot;
     std::string why;
+    const u8 first_address = out.address_count;
     if (!bind_slot(bundle->instr[i], out, slot, loads, why)) {
       refuse(why, bundle->bytes);
       return;
+    }
+    for (u8 k = first_address; k < out.address_count; ++k) {
+      out.detail->memory_cycle[k] = isa::timing(bundle->instr[i]).memory_last;
     }
     if (!slot.uops.empty()) slots.push_back(std::move(slot));
     if (diagnose) collect_accesses(bundle->instr[i], out);

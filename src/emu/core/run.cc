@@ -443,6 +443,7 @@ void model_issue(Machine& m, const TraceOp& op) {
 // Issues the bundle, or fills in the stop that must be dealt with first.
 template <bool kDiagnose>
 bool Machine::issue(const Decoded& d, Stop& stop) {
+  if constexpr (kDiagnose) show_accesses(pipe);
   if (d.sync_count != 0 && !next_sync(d, stop)) return false;
   if (d.address_count != 0 && !form_addresses(d, stop)) return false;
   if constexpr (kDiagnose) diagnose(d);
@@ -463,6 +464,7 @@ bool Machine::stops_after(const Decoded& d, Stop& stop) {
   attention = false;
   sync_done = 0;
   neighbour_ok = false;
+  show_accesses(pipe);
   if (!fault.empty()) {
     stop = make_fault(fault);
     stop.pc = d.pc;
@@ -472,6 +474,7 @@ bool Machine::stops_after(const Decoded& d, Stop& stop) {
     stop = make_stop(StopReason::kDone, &d);
     stop.cycle += 5;  // what is in flight retires before the core reports done
     drain();
+    show_accesses(pipe);
     done = true;
     return true;
   }
@@ -544,7 +547,7 @@ Stop Machine::run(u64 budget) {
   if (!fault.empty()) return make_fault(fault);
   if (own == nullptr || program == nullptr) return make_fault("core has no memory or no program");
   const u64 end = budget > ~u64{0} - time() ? ~u64{0} : time() + budget;
-  Stop stop = options.hazards || options.uninitialised ? run_loop<true>(end) : run_loop<false>(end);
+  Stop stop = diagnoses() ? run_loop<true>(end) : run_loop<false>(end);
   waiting = stop.reason;
   if (stop.reason == StopReason::kFault) fault = stop.fault;  // stays until reset
   return stop;
