@@ -253,6 +253,47 @@ TEST(CoreTiming, PartialStoreIsVisibleAfterSeven) {
   }
 }
 
+// Compiled programs keep seven bundles between stores to the halves of a word.
+TEST(CoreTiming, PartialStoreWritesTheWordItReadAtCycleFive) {
+  for (int distance : {2, 6, 7}) {
+    TestCore t;
+    t.load({"st.s16 r1, [p0, #0]", "nop*" + std::to_string(distance - 1), "st.s8 r2, [p0, #2]", "nop*14",
+            "done"});
+    t.set("p0", 0x70000);
+    t.set("r1", 0x2A2A);
+    t.set("r2", 7);
+    t.memory[3] = 9, t.memory[4] = 1;
+    t.run();
+    EXPECT_EQ(load_le<u32>(t.memory.data()), distance >= 7 ? 0x09072A2Au : 0x09070000u) << distance;
+    EXPECT_EQ(t.memory[4], 1u);
+  }
+}
+
+TEST(CoreTiming, WordStoredBetweenTheCyclesOfAPartialStoreIsLost) {
+  TestCore t;
+  t.load({"st.s8 r1, [p0, #0]", "nop", "st r2, [p0, #0]", "st r2, [p0, #4]", "nop*14", "done"});
+  t.set("p0", 0x70000);
+  t.set("r1", 0x2A);
+  t.set("r2", 0x11111111);
+  t.run();
+  EXPECT_EQ(load_le<u32>(t.memory.data()), 0x2Au);
+  EXPECT_EQ(load_le<u32>(t.memory.data() + 4), 0x11111111u);
+}
+
+// Compiled programs pass values through one half word: each load issues behind the next store, and gets the
+// value before. So nothing holds a load back for the sake of a partial store.
+TEST(CoreTiming, LoadBehindTheNextPartialStoreGetsTheOneBefore) {
+  TestCore t;
+  t.load({"st.s16 r1, [p0, #0]", "nop*6", "st.s16 r2, [p0, #0]", "lda.s16 r3, [p0, #0]", "nop*6",
+          "lda.s16 r4, [p0, #0]", "nop*7", "done"});
+  t.set("p0", 0x70000);
+  t.set("r1", 1);
+  t.set("r2", 2);
+  t.run();
+  EXPECT_EQ(t.r("r3"), 1u);
+  EXPECT_EQ(t.r("r4"), 2u);
+}
+
 // The data of a partial store is read at cycle 7.
 TEST(CoreTiming, PartialStoreReadsItsDataLate) {
   TestCore t;

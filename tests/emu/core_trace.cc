@@ -44,7 +44,7 @@ class RandomCode {
   std::string store() {
     return one({"", "vst " + n("x", 12) + ", [p5], #64", "st " + n("r", 16) + ", [p6], #4",
                 "vst " + accumulator() + ", [p5, #64]", "vst " + n("wl", 12) + ", [p5, #0]",
-                "st.s8 " + n("r", 16) + ", [p6, #2]"});
+                "st.s8 " + n("r", 16) + ", [p6, #2]", "st.s16 " + n("r", 16) + ", [p6, #0]"});
   }
   std::string alu() {
     return one({"", "add " + n("r", 16) + ", " + n("r", 16) + ", " + n("r", 16),

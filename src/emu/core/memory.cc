@@ -79,25 +79,41 @@ bool bind_store_128(Binder& b) {
   return add_store(b, 16, run_store<16>);
 }
 
-// st.s8 / st.s16: the data is read at cycle 7, memory is written at cycle 11.
+// st.s8 / st.s16 read their word at cycle 5, the data at cycle 7, and write the word at cycle 11
+// (MemoryCycles of the schedule): what is stored to the rest of the word in between is lost. Compilers keep
+// seven bundles between partial stores to one word, even to different halves of it.
 struct PartialStore {
   u8* target;
-  u8 value[4];
+  u8 word[4];
+  u8 shift;  // of the data within the word, in bytes
   bool eager;
 };
+
+void store_part(Machine& m, const Uop& u, u8* buf, u64 issue) {
+  const PartialStore store = load_le<PartialStore>(buf);
+  u8* word = buf + offsetof(PartialStore, word);
+  u8 data[4];
+  store_le<u32>(data, m.r(u.a));
+  std::memcpy(word + store.shift, data, u.size);
+  m.store_to(store.target, store.eager, issue + u.latency - 1, word, store.eager ? u.size : 4);
+}
 
 bool bind_partial_store(Binder& b) {
   Uop u = b.make([](Machine& m, const Uop& v) {
     ++m.counters.stores;
+    PartialStore store{m.memory_of[v.mem], {}, 0, m.eager[v.mem]};
+    if (!store.eager) {
+      store.shift = static_cast<u8>((store.target - m.own) & 3);
+      store.target -= store.shift;
+    }
     u8* buf = m.buffer(v.slot);
-    store_le(buf, PartialStore{m.memory_of[v.mem], {}, m.eager[v.mem]});
-    m.event_at(m.pipe + kLateSource - 1, v.stage, v, buf, m.pipe);
+    store_le(buf, store);
+    m.event_at(m.pipe + kLoadCycle - 1, v.stage, v, buf, m.pipe);
   });
   u.stage = [](Machine& m, const Uop& v, u8* buf, u64 issue) {
     const PartialStore store = load_le<PartialStore>(buf);
-    u8* data = buf + offsetof(PartialStore, value);
-    store_le<u32>(data, m.r(v.a));
-    m.store_to(store.target, store.eager, issue + v.latency - 1, data, v.size);
+    if (!store.eager) std::memcpy(buf + offsetof(PartialStore, word), store.target, 4);
+    m.event_at(issue + kLateSource - 1, store_part, v, buf, issue);
   };
   u.a = b.offset("src");
   u.latency = b.timing.memory_last;

@@ -118,6 +118,11 @@ void TraceBuilder::in_flight(const TraceStep& step) {
             bypass);
     }
   }
+  const i64 first = issue + step.memory_first - 1;
+  if (step.memory_first != step.memory_last && at(first)) {  // a partial store reads its word
+    const u32 cycle = static_cast<u32>(first);
+    model_part(TraceRole::kBegin, cycle).touches.push_back({kMemoryCell, stamp(cycle, kLateRead), false});
+  }
   if (step.memory_last != 0) {
     const bool is_store = step.loads.empty();
     const i64 cycle = issue + (is_store ? step.memory_last - 1 : 4);

@@ -101,6 +101,7 @@ void collect_uses(const isa::Instr& instr, TraceStep& step) {
     if (leaves_flags_alone(step) || (!step.addresses.empty() && reg == isa::Reg::sp)) continue;
     add_use(step, reg, when, true);
   }
+  step.memory_first = timing.memory_first;
   step.memory_last = timing.memory_last;
   step.longest = std::max<u8>(step.longest, timing.memory_last);
 }

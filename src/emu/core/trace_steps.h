@@ -58,7 +58,7 @@ struct TraceStep {
   CellSet address_reads, address_writes;
   const Family* family = nullptr;
   bool is_vec = false;
-  u8 memory_last = 0;
+  u8 memory_first = 0, memory_last = 0;
   u8 longest = 1;  // cycles until nothing of it is in flight
 };
 
