@@ -116,9 +116,9 @@ void check(const TestCore& t, const std::string& line) {
   }
 }
 
-class PublishedRun : public ::testing::TestWithParam<std::string> {};
+class PublishedProgram : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(PublishedRun, GivesWhatItExpects) {
+TEST_P(PublishedProgram, GivesWhatItExpects) {
   const Case run = read_case(GetParam());
   ASSERT_FALSE(run.expected.empty());
   const auto program = isa::assemble_program(run.program, GetParam());
@@ -140,7 +140,26 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(LlvmAieRun, PublishedRun, ::testing::ValuesIn(files()), test_name);
+INSTANTIATE_TEST_SUITE_P(LlvmAieRun, PublishedProgram, ::testing::ValuesIn(files()), test_name);
+
+// aie2p-locks.s: the lock's number comes from an immediate or a register, the amount from a register.
+TEST(PublishedRun, LockInstructionsNameTheirLock) {
+  struct {
+    const char* line;
+    StopReason reason;
+    int lock;
+  } const cases[] = {{"acq #3, r0", StopReason::kAcquire, 3},
+                     {"acq r5, r0", StopReason::kAcquire, 9},
+                     {"rel #3, r0", StopReason::kRelease, 3}};
+  for (const auto& c : cases) {
+    TestCore t;
+    t.load({"mov r0, #-2", "mov r5, #9", "nop*7", c.line, "done"});
+    const Stop stop = t.core.run(100);
+    EXPECT_EQ(stop.reason, c.reason) << c.line;
+    EXPECT_EQ(stop.lock_id, c.lock) << c.line;
+    EXPECT_EQ(stop.amount, -2) << c.line;
+  }
+}
 
 }  // namespace
 }  // namespace tegula::emu::testing
