@@ -10,10 +10,12 @@
 //   events = 1 1 0 0        events #0, #1, warning, error
 //
 // The data memory of those tests is at 0x10000, that of a core at 0x70000: addresses are moved by that much.
+// In the comments of the files, "there" is their simulator.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 #include "emu/core_testing.h"
 #include "isa/assembler.h"

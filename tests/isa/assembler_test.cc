@@ -102,6 +102,15 @@ TEST(Assembler, LabelsBothWaysDataAndSymbols) {
   EXPECT_EQ(program->labels, labels);
 }
 
+// Words that llvm-aie's execution tests (aie2p-event.s, aie2p-vector-insert.s) state as numbers.
+TEST(Assembler, PublishedWords) {
+  const auto text = assemble_program("event #0\nevent #1\nvinsert.32 x4, x0, #0, r1\n", "t.s");
+  const auto words = assemble_program(".word 0x10100018, 0x12100018, 0x1a003178\n", "t.s");
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  ASSERT_TRUE(words.ok()) << words.error().message;
+  EXPECT_EQ(text->code, words->code);
+}
+
 TEST(Assembler, ErrorsNameLineColumnAndExpectation) {
   EXPECT_EQ(error_of("nop\n  vldx x0\n"), "t.s:2:3: expected a mnemonic, found 'vldx x0'");
   EXPECT_EQ(error_of("000010: 00 00 foo\n"), "t.s:1:15: expected a mnemonic, found 'foo'");
