@@ -74,7 +74,7 @@ function(tegula_add_folder folder)
   endif()
 endfunction()
 
-# tests/<folder>/*.cc becomes test_<folder>, linked to the library of that folder (tests/e2e: to cli). Test code is half of what
+# tests/<folder>/**.cc becomes test_<folder>, linked to the library of that folder (tests/e2e: to cli). Test code is half of what
 # there is to compile and spends its time in the libraries, so it is hardly optimised, and GoogleTest is parsed once.
 function(tegula_add_tests)
   include(GoogleTest)
@@ -82,7 +82,7 @@ function(tegula_add_tests)
   file(GLOB dirs LIST_DIRECTORIES true CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*)
   foreach(dir ${dirs})
     get_filename_component(name ${dir} NAME)
-    file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
     if(NOT sources OR (name STREQUAL "process" AND NOT TARGET tegula_node))
       continue()
     endif()
