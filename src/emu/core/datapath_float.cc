@@ -84,13 +84,14 @@ void bf16_elements(const MacArgs& args) {
   }
 }
 
-// A is rows x 8, B is stored [column][8]; lane = row * columns + column.
+// A is rows x 8, B is stored [column][8]; lane = row * columns + column. Columns behind the end of the operand
+// are zero.
 template <u32 columns>
 void block_matrix(const MacArgs& args) {
   for (u32 i = 0; i < 64; ++i) {
     const u32 row = i / columns, column = i % columns;
     i32 product = 0;
-    for (u32 k = 0; k < 8; ++k) {
+    for (u32 k = 0; k < 8 && column * 8 < args.s2_bytes; ++k) {
       product += static_cast<i8>(args.s1[row * 8 + k]) * static_cast<i8>(args.s2[column * 8 + k]);
     }
     const i32 exponent = static_cast<i32>(args.e1[row]) + args.e2[column] - 127;

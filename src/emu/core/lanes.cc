@@ -77,9 +77,9 @@ bool ups_lanes(const u8* src, u32 count, u32 shift, u32 saturation, u8* out) {
   bool overflow = false;
   for (u32 i = 0; i < count; ++i) {
     Wide value = static_cast<Wide>(load_le<Element>(src + i * sizeof(Element))) << shift;
-    if (value > high || value < -high - 1) {
+    if (saturation != 0 && (value > high || value < -high - 1)) {
       overflow = true;
-      if (saturation != 0) value = value > 0 ? high : -high - 1;
+      value = value > 0 ? high : -high - 1;
     }
     store_le<Lane>(out + i * sizeof(Lane), static_cast<Lane>(value));
   }

@@ -37,9 +37,13 @@ inline u16 part_offset(const isa::RegPart& part) {
   return static_cast<u16>(bank_offset(part.bank) + part.bit / 8);
 }
 
-// Byte offset of the first part of a register.
+// Byte offset of a register: of its x part where it is one of several (qex begins with mask and exponents).
 inline u16 register_offset(isa::Reg reg) {
-  return part_offset(isa::reg_info(reg).parts[0]);
+  const auto parts = isa::reg_info(reg).parts;
+  for (const isa::RegPart& part : parts) {
+    if (part.bank == isa::Bank::kX) return part_offset(part);
+  }
+  return part_offset(parts[0]);
 }
 
 // e and q registers beside an x register of the same number.

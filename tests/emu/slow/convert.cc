@@ -92,7 +92,7 @@ void ups_lanes(F f, const Value& from, bool four) {
   const u32 saturation = f.control(R::crSat);
   const bool is_signed = f.sign();
   const u32 lanes = from.size * 8 / bits;
-  const i128 high = (i128{1} << (to - 1)) - 1, low = saturation == 3 ? -high : -high - 1;
+  const i128 high = (i128{1} << (to - 1)) - 1, low = -high - 1;
   Value out = Value::zeros(lanes * to / 8);
   for (u32 i = 0; i < lanes; ++i) {
     i128 v = i128{from.lane(bits, i, is_signed)} * (i128{1} << s);
@@ -232,7 +232,7 @@ Value blocks_of(F f, u32 length) {
       again = false;
       for (u32 i = first; i < first + length; ++i) {
         const u32 x = src.get<u32>(i);
-        const u32 shift = static_cast<u32>(17 + std::max(e, 1) - exponent_of(x));
+        const u32 shift = static_cast<u32>(17 + e - exponent_of(x));
         const i64 m = shift > 100 ? (significand(x) == 0 ? 0 : static_cast<i64>(rounded(significand(x) < 0 ? -1 : 1, 2, mode)))
                                   : static_cast<i64>(rounded(significand(x), shift, mode));
         again |= m > 127 || m < -128;
@@ -298,6 +298,7 @@ void nonlinear(F f) {
     if (kExp) {
       out.set<u16>(i, x < -126 ? 0 : nearest_bf16(std::exp2(double{x})));
     } else {
+      if (x != 0 && std::fabs(x) < 1.2e-38F) f.illegal("tanh of a denormal");
       out.set<u16>(i, nearest_bf16(std::tanh(double{x})));
     }
   }

@@ -280,7 +280,7 @@ void Core::form_lookup(Flight& f) const {
   for (u32 i = 0; i < 4; ++i) {
     f.address = f.in("src").get<u32>(first + i) & ~(bytes - 1);
     if (i % 2 != 0) f.address |= 0x10;
-    if (f.address < kOwnBase || f.address + 8 > kOwnBase + kMemoryBytes) f.illegal("look-up outside the memory");
+    if (f.address < kOwnBase || f.address > kOwnBase + kMemoryBytes - 8) f.illegal("look-up outside the memory");
     f.gather.push_back(f.address);
   }
 }
@@ -423,7 +423,7 @@ Core::Flights Core::prepare(const isa::Bundle& bundle, int& which, std::vector<R
 void Core::access_memory() {
   for (auto& f : flights_) {
     const u64 now = cycle - f->issue + 1;
-    if (!f->loads || now != f->timing->memory_first) continue;
+    if (!f->loads || f->size == 0 || now != f->timing->memory_first) continue;
     f->memory = Value::zeros(f->size);
     if (f->gather.empty()) {
       std::copy_n(memory.begin() + (f->address - kOwnBase), f->size, f->memory.bytes.begin());

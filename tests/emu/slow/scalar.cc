@@ -182,6 +182,9 @@ u32 control_bits(isa::Reg reg) {
     case R::srFPCnvFx2Fl:
     case R::srFPCnvFl2Fx:
       return 8;
+    case R::srSS0:
+    case R::srMS0:
+      return 32;  // how many of them mean something is not described
     default:
       return 1;
   }
