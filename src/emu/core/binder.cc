@@ -152,6 +152,21 @@ bool Binder::push_load(Uop& u, LoadStage load, const AddressOp& a) {
   return true;
 }
 
+bool Binder::add_sync(const SyncOp& s) {
+  if (out.sync_count >= 3) {
+    error = "more than three synchronising operations in one bundle";
+    return false;
+  }
+  for (u32 i = 0; i < out.sync_count; ++i) {
+    if (s.kind == SyncKind::kCascadeRead && out.detail->sync[i].kind == s.kind) {
+      error = "two reads of the cascade in one bundle, whose order is not known";
+      return false;
+    }
+  }
+  out.detail->sync[out.sync_count++] = s;
+  return true;
+}
+
 u16 Binder::sign_register() const {
   for (const auto& [reg, when] : timing.implicit_uses) {
     const std::string_view name = isa::reg_info(reg).name;

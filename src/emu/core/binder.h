@@ -37,6 +37,9 @@ struct Binder {
   bool push_load(Uop& u, LoadStage load, u32 size, u32 align);
   bool push_load(Uop& u, LoadStage load, const AddressOp& a);
 
+  // A point where the array comes in before the bundle issues; false with `error` set when it cannot be.
+  bool add_sync(const SyncOp& s);
+
   // The sign register named by the opcode suffix: instruction names end in Sign0 / Sign1.
   u16 sign_register() const;
 

@@ -92,9 +92,7 @@ bool bind_acquire(Binder& b) {
   }
   s.value = b.offset("s1");
   if (b.has("s2")) s.condition = b.offset("s2");
-  if (b.out.sync_count >= 3) return false;
-  b.out.detail->sync[b.out.sync_count++] = s;
-  return true;
+  return b.add_sync(s);
 }
 
 // The array applies the release when the bundle has executed.

@@ -9,6 +9,8 @@
 
 namespace tegula::emu {
 
+constexpr u32 kNan = 0x7F800001;  // of every result of the float accumulator that is none
+
 // One operation: out = +-acc1 +-acc2 +-product, each part optional.
 struct MacArgs {
   const u8* s1 = nullptr;  // elements, or mantissas of block floating point

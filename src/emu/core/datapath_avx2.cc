@@ -384,7 +384,10 @@ TEGULA_AVX2 void fast_block(const MacArgs& args, __m128i e1, __m128i e2, u32 emp
   if (plain && args.out == args.acc1 && zero_rows(args.acc1, empty)) return;
   for (u32 left = empty; left != 0; left &= left - 1) {
     const int r = std::countr_zero(left);
-    store256(args.out + 32 * r, flush<false>(float_acc(args.acc1, args.negate_acc1, r)));
+    const __m256 acc = float_acc(args.acc1, args.negate_acc1, r);
+    const __m256 nan = _mm256_cmp_ps(acc, acc, _CMP_UNORD_Q),
+                 one_nan = _mm256_castsi256_ps(_mm256_set1_epi32(kNan));
+    store256(args.out + 32 * r, flush<false>(_mm256_blendv_ps(acc, one_nan, nan)));
   }
 }
 

@@ -12,7 +12,6 @@ namespace tegula::emu {
 
 namespace {
 
-constexpr u32 kNan = 0x7F800001;
 constexpr u32 kInfinity = 0x7F800000;
 constexpr i32 kBlockFraction =
     12;  // product of two blocks: lsb weight 2^(EA + EB - 266), exponent EA + EB - 127
@@ -84,8 +83,8 @@ void bf16_elements(const MacArgs& args) {
   }
 }
 
-// A is rows x 8, B is stored [column][8]; lane = row * columns + column. Columns behind the end of the operand
-// are zero.
+// A is rows x 8, B is stored [column][8]; lane = row * columns + column. Columns behind the end of the
+// operand are zero.
 template <u32 columns>
 void block_matrix(const MacArgs& args) {
   for (u32 i = 0; i < 64; ++i) {

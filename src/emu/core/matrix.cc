@@ -21,6 +21,13 @@ void MacCache::set(u32 word, MacFn function) {
 
 namespace {
 
+constexpr u8 kPositionCycle = 2;  // in which r31 is read and written
+
+void sample_position(Machine& m, const Uop& u, u8*, u64 issue) {
+  m.vec[issue & (kVecRing - 1)].cascade_position = static_cast<int>(m.r(u.x2) & 3);
+  if (u.dst2 != kNoRegister) m.commit_value(issue, kPositionCycle, u.dst2, Kind::k32, m.r(u.x2) + 1);
+}
+
 // a, b: operands; c, d: accumulators; x1: control word; x2: position of the cascade word; imm: operand bytes
 // (s1 low half, s2 high half); mem: MacUnit; mask != 0: no control word (vclr 1, vmov.d 2).
 void issue_vec(Machine& m, const Uop& u) {
@@ -54,9 +61,9 @@ void issue_vec(Machine& m, const Uop& u) {
   e.args.negate_acc1 = ((u.aux & kNegateAcc1) != 0) != conf_sub_acc1(conf);
   e.args.negate_acc2 = ((u.aux & kNegateAcc2) != 0) != conf_sub_acc2(conf);
   if (u.x2 != kZeroRegister) {
-    e.cascade_position = static_cast<int>(m.r(u.x2) & 3);
+    e.cascade_position = 0;
     std::memcpy(e.cascade, m.cascade_word, 64);
-    if (u.dst2 != kNoRegister) m.commit_value(m.pipe, 2, u.dst2, Kind::k32, m.r(u.x2) + 1);
+    m.event_at(m.pipe + kPositionCycle - 1, sample_position, u, nullptr, m.pipe);
   }
   if (!product) {
     ++m.counters.accumulator_ops;
@@ -112,8 +119,7 @@ bool bind_vec(Binder& b) {
   if (position != nullptr) {
     SyncOp s{SyncKind::kCascadeRead};
     s.condition = register_offset(isa::Reg::crSCDEn);
-    if (b.out.sync_count >= 3) return false;
-    b.out.detail->sync[b.out.sync_count++] = s;
+    if (!b.add_sync(s)) return false;
     u.x2 = b.offset(position);
     if (b.has("r_out")) u.dst2 = u.x2;
   }

@@ -6,15 +6,6 @@ namespace tegula::emu {
 
 namespace {
 
-bool add_sync(Binder& b, const SyncOp& s) {
-  if (b.out.sync_count >= 3) {
-    b.error = "more than three synchronising operations in one bundle";
-    return false;
-  }
-  b.out.detail->sync[b.out.sync_count++] = s;
-  return true;
-}
-
 bool has_word(std::string_view mnemonic, std::string_view word) {
   return mnemonic.find(word) != std::string_view::npos;
 }
@@ -32,7 +23,7 @@ bool bind_stream_read(Binder& b) {
   u.dst2 = register_offset(isa::Reg::srSS0);
   u.latency2 = 8;
   b.push(u);
-  return add_sync(b, s);
+  return b.add_sync(s);
 }
 
 void stream_written(Machine& m, const Uop& u) {
@@ -54,7 +45,19 @@ bool bind_stream_write(Binder& b) {
   u.dst2 = register_offset(isa::Reg::srMS0);
   u.latency2 = 3;
   b.push(u);
-  return add_sync(b, s);
+  return b.add_sync(s);
+}
+
+constexpr u32 kCascadeAt = 256;   // the word, in the scratch of the slot
+constexpr u8 kPositionCycle = 5;  // in which r31 is read and written
+
+void place_cascade_word(Machine& m, const Uop& u, u8* buf, u64 issue) {
+  const u32 position = (u.a == kZeroRegister ? static_cast<u32>(u.imm) : m.r(u.a)) & 3;
+  std::memset(buf, 0, 256);
+  const u32 at = u.kind == Kind::k512 ? 0 : u.kind == Kind::k1024 ? 64 * (position & 1) : 64 * position;
+  std::memcpy(buf + at, buf + kCascadeAt, 64);
+  m.commit_data(u, issue, buf);
+  if (u.dst2 != kNoRegister) m.commit_value(issue, kPositionCycle, u.dst2, Kind::k32, m.r(u.a) + 1);
 }
 
 // vmov x|bm|cm|dm, scd: arg is the position of the 512 bits, -1: the register is 512 bits, -2: r31 says
@@ -65,12 +68,8 @@ bool bind_cascade_read(Binder& b) {
   Uop u = b.make(
       [](Machine& m, const Uop& v) {
         u8* buf = m.buffer(v.slot);
-        const u32 position = (v.a == kZeroRegister ? static_cast<u32>(v.imm) : m.r(v.a)) & 3;
-        std::memset(buf, 0, 256);
-        const u32 at = v.kind == Kind::k512 ? 0 : v.kind == Kind::k1024 ? 64 * (position & 1) : 64 * position;
-        std::memcpy(buf + at, m.cascade_word, 64);
-        m.commit_data(v, m.pipe, buf);
-        if (v.dst2 != kNoRegister) m.commit_value(m.pipe, 5, v.dst2, Kind::k32, m.r(v.a) + 1);
+        std::memcpy(buf + kCascadeAt, m.cascade_word, 64);
+        m.event_at(m.pipe + kPositionCycle - 1, place_cascade_word, v, buf, m.pipe);
       },
       "dst");
   u.imm = b.arg;
@@ -80,14 +79,14 @@ bool bind_cascade_read(Binder& b) {
     u.dst2 = u.a;
   }
   b.push(u);
-  return add_sync(b, s);
+  return b.add_sync(s);
 }
 
 bool bind_cascade_write(Binder& b) {
   SyncOp s{SyncKind::kCascadeWrite};
   s.condition = register_offset(isa::Reg::crMCDEn);
   s.value = b.offset("src");
-  return add_sync(b, s);
+  return b.add_sync(s);
 }
 
 bool bind_tile_register(Binder& b) {
@@ -107,7 +106,7 @@ bool bind_tile_register(Binder& b) {
   Uop unused;
   if (b.form != Form::kIndexImm && b.form != Form::kIndex && !b.add_address(unused, 0, 1, false))
     return false;
-  return add_sync(b, s);
+  return b.add_sync(s);
 }
 
 // mov and vmov are also names of plain moves in other slots.

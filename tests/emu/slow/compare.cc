@@ -28,11 +28,71 @@ struct Fast {
       }
     }
   }
+  // Runs on, with the world's answers.
+  Stop run(u64 budget) {
+    const u64 end = core.cycle() + budget;
+    for (;;) {
+      const Stop stop = core.run(end - core.cycle());
+      if (!meet(stop)) return stop;
+    }
+  }
+
   std::vector<u8> memory, program;
+  World world;
   emu::Core core;
+
+ private:
+  bool meet(const Stop& s) {
+    const auto after = [&](World::Kind kind) { return s.cycle + world.wait(kind); };
+    switch (s.reason) {
+      case StopReason::kAcquire:
+        core.resume(after(World::kAcquire));
+        world.tell(World::kAcquire, static_cast<u32>(s.lock_id), static_cast<u32>(s.amount));
+        return true;
+      case StopReason::kRelease:
+        world.tell(World::kRelease, static_cast<u32>(s.lock_id), static_cast<u32>(s.amount));
+        return true;
+      case StopReason::kStreamRead: {
+        bool success = true;
+        const u64 cycle = after(World::kStreamRead);
+        const u32 word = world.stream_word(s.blocking, success);
+        core.resume_word(cycle, word, success);
+        world.tell(World::kStreamRead, 0, 0);
+        return true;
+      }
+      case StopReason::kStreamWrite: {
+        const u64 cycle = after(World::kStreamWrite);
+        core.resume_word(cycle, 0, world.stream_accepts(s.blocking));
+        world.tell(World::kStreamWrite, s.word, s.tlast);
+        return true;
+      }
+      case StopReason::kCascadeRead: {
+        const u64 cycle = after(World::kCascadeRead);
+        core.resume_cascade(cycle, world.cascade_word().bytes.data());
+        world.tell(World::kCascadeRead, 0, 0);
+        return true;
+      }
+      case StopReason::kCascadeWrite: {
+        const u64 cycle = after(World::kCascadeWrite);
+        world.tell_word(s.cascade);
+        core.resume(cycle);
+        return true;
+      }
+      case StopReason::kTileRegister: {
+        const World::Kind kind = s.is_write ? World::kTileWrite : World::kTileRead;
+        core.resume_word(after(kind), World::tile_word(s.address));
+        world.tell(kind, s.address, s.is_write ? s.word : 0);
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
 };
 
-std::string hex_byte(u8 byte) { return {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]}; }
+std::string hex_byte(u8 byte) {
+  return {"0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
+}
 
 std::string bytes_text(const u8* bytes, u32 count) {
   std::string out;
@@ -50,8 +110,8 @@ std::string register_difference(const emu::Core& fast, const Core& slow) {
       std::memcpy(a.data(), &word, 4);
     }
     if (std::equal(a.begin(), a.begin() + b.size, b.bytes.begin())) continue;
-    out += "  " + std::string(isa::reg_info(reg).name) + "\n    fast " + bytes_text(a.data(), b.size) + "\n    slow " +
-           bytes_text(b.bytes.data(), b.size) + "\n";
+    out += "  " + std::string(isa::reg_info(reg).name) + "\n    fast " + bytes_text(a.data(), b.size) +
+           "\n    slow " + bytes_text(b.bytes.data(), b.size) + "\n";
   }
   return out;
 }
@@ -60,8 +120,8 @@ std::string memory_difference(const std::vector<u8>& fast, const std::vector<u8>
   for (u32 i = 0; i < kMemoryBytes; ++i) {
     if (fast[i] == slow[i]) continue;
     const u32 line = i / 16 * 16;
-    return "  memory " + hex(kOwnBase + line) + "\n    fast " + bytes_text(fast.data() + line, 16) + "\n    slow " +
-           bytes_text(slow.data() + line, 16) + "\n";
+    return "  memory " + hex(kOwnBase + line) + "\n    fast " + bytes_text(fast.data() + line, 16) +
+           "\n    slow " + bytes_text(slow.data() + line, 16) + "\n";
   }
   return {};
 }
@@ -85,7 +145,9 @@ std::optional<Difference> run_both(const Start& start, const std::vector<u8>& pr
   return std::nullopt;
 }
 
-bool is_nop(const isa::Instr& instr) { return isa::info(instr.op).mnemonic.starts_with("nop"); }
+bool is_nop(const isa::Instr& instr) {
+  return isa::info(instr.op).mnemonic.starts_with("nop");
+}
 
 // One instruction less at an address; false when it cannot be.
 bool take_out(std::vector<u8>& program, u32 pc, int which) {
@@ -118,9 +180,11 @@ std::string first_difference(const Start& start, const std::vector<u8>& program)
   for (u64 i = 0; i < kMostCycles; ++i) {
     const u32 pc = slow->pc;
     if (slow->step().status != Core::Status::kRunning) break;
-    const Stop stop = fast.core.run(1);
-    if (stop.reason != StopReason::kBudget) return "fast core stops after " + hex(pc) + ": " + stop.fault + "\n";
-    if (fast.core.pc() != slow->pc) return "after " + hex(pc) + " the fast core goes to " + hex(fast.core.pc()) + "\n";
+    const Stop stop = fast.run(1);
+    if (stop.reason != StopReason::kBudget)
+      return "fast core stops after " + hex(pc) + ": " + stop.fault + "\n";
+    if (fast.core.pc() != slow->pc)
+      return "after " + hex(pc) + " the fast core goes to " + hex(fast.core.pc()) + "\n";
   }
   return {};
 }
@@ -129,20 +193,24 @@ std::string first_difference(const Start& start, const std::vector<u8>& program)
 
 Difference compare(const Start& start, const std::vector<u8>& program, const Core& slow, bool traces) {
   Fast fast(start, program, traces);
-  const Stop stop = fast.core.run(kMostCycles);
+  const Stop stop = fast.run(kMostCycles);
   Difference out;
   if (stop.reason != StopReason::kDone) {
-    out.text = "  fast core stops at " + hex(stop.pc) + " in cycle " + std::to_string(stop.cycle) + ": " + stop.fault + "\n";
+    out.text = "  fast core stops at " + hex(stop.pc) + " in cycle " + std::to_string(stop.cycle) + ": " +
+               stop.fault + "\n";
     return out;
   }
-  if (stop.cycle != slow.cycle) {
-    out.text += "  cycles: fast " + std::to_string(stop.cycle) + ", slow " + std::to_string(slow.cycle) + "\n";
+  const u64 cycles = slow.cycle + slow.world.stalled;
+  if (stop.cycle != cycles) {
+    out.text += "  cycles: fast " + std::to_string(stop.cycle) + ", slow " + std::to_string(cycles) + "\n";
   }
+  if (fast.world.told != slow.world.told) out.text += "  locks, streams, cascade or tile registers differ\n";
   out.text += register_difference(fast.core, slow) + memory_difference(fast.memory, slow.memory);
   return out;
 }
 
-std::string explain(const Start& start, std::vector<u8> program, const std::set<u32>& addresses, bool traces) {
+std::string explain(const Start& start, std::vector<u8> program, const std::set<u32>& addresses,
+                    bool traces) {
   for (bool less = true; less;) {
     less = false;
     for (const u32 pc : addresses) {
@@ -174,7 +242,8 @@ std::string explain(const Start& start, std::vector<u8> program, const std::set<
     if (slow->step().status != Core::Status::kRunning) break;
   }
   const auto difference = run_both(start, program, traces);
-  return out + first_difference(start, program) + (difference ? difference->text : "no longer reproducible\n");
+  return out + first_difference(start, program) +
+         (difference ? difference->text : "no longer reproducible\n");
 }
 
 }  // namespace tegula::emu::slow

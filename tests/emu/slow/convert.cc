@@ -45,7 +45,9 @@ bool raise(i128 v, u32 s, u32 mode) {
   }
 }
 
-i128 rounded(i128 v, u32 s, u32 mode) { return (v >> s) + (raise(v, s, mode) ? 1 : 0); }
+i128 rounded(i128 v, u32 s, u32 mode) {
+  return (v >> s) + (raise(v, s, mode) ? 1 : 0);
+}
 
 // ---------------------------------------------------------------- srs, ups
 
@@ -82,7 +84,9 @@ void srs(F f) {
 }
 
 template <bool kFour>
-void store_srs(F f) { srs_lanes(f, source_lanes(f), kFour, f.memory); }
+void store_srs(F f) {
+  srs_lanes(f, source_lanes(f), kFour, f.memory);
+}
 
 void ups_lanes(F f, const Value& from, bool four) {
   const bool wide = (f.control(R::crUPSMode) & 1) != 0;
@@ -106,9 +110,13 @@ void ups_lanes(F f, const Value& from, bool four) {
 }
 
 template <bool kFour>
-void ups(F f) { ups_lanes(f, f.in("src"), kFour); }
+void ups(F f) {
+  ups_lanes(f, f.in("src"), kFour);
+}
 template <bool kFour>
-void load_ups(F f) { ups_lanes(f, f.memory, kFour); }
+void load_ups(F f) {
+  ups_lanes(f, f.memory, kFour);
+}
 
 // ---------------------------------------------------------------- pack, unpack
 
@@ -233,8 +241,10 @@ Value blocks_of(F f, u32 length) {
       for (u32 i = first; i < first + length; ++i) {
         const u32 x = src.get<u32>(i);
         const u32 shift = static_cast<u32>(17 + e - exponent_of(x));
-        const i64 m = shift > 100 ? (significand(x) == 0 ? 0 : static_cast<i64>(rounded(significand(x) < 0 ? -1 : 1, 2, mode)))
-                                  : static_cast<i64>(rounded(significand(x), shift, mode));
+        const i64 m =
+            shift > 100
+                ? (significand(x) == 0 ? 0 : static_cast<i64>(rounded(significand(x) < 0 ? -1 : 1, 2, mode)))
+                : static_cast<i64>(rounded(significand(x), shift, mode));
         again |= m > 127 || m < -128;
         out.bytes[i] = static_cast<u8>(m);
       }
@@ -306,7 +316,9 @@ void nonlinear(F f) {
 }
 
 // Fixed to float and back around the scalar functions.
-i32 scale(u32 s) { return static_cast<i32>(s << 26) >> 26; }
+i32 scale(u32 s) {
+  return static_cast<i32>(s << 26) >> 26;
+}
 
 u32 float_of_fixed(u32 x, u32 s) {
   return bits_of(static_cast<float>(std::ldexp(static_cast<double>(static_cast<i32>(x)), -scale(s))));
@@ -325,7 +337,8 @@ template <Function kFunction>
 void scalar_function(F f) {
   const std::string_view syntax = f.info->syntax;
   u32 x = f.word("s0");
-  if (syntax.find("fx2flt") != std::string_view::npos) x = float_of_fixed(x, f.word(f.has("m_1") ? "m_1" : "m"));
+  if (syntax.find("fx2flt") != std::string_view::npos)
+    x = float_of_fixed(x, f.word(f.has("m_1") ? "m_1" : "m"));
   const double v = real(x);
   if (std::isnan(v) || (kFunction != kInverse && v < 0)) f.illegal("scalar function without a value");
   const double y = kFunction == kInverse ? 1 / v : kFunction == kRoot ? std::sqrt(v) : 1 / std::sqrt(v);
@@ -337,13 +350,15 @@ void scalar_function(F f) {
 }  // namespace
 
 void add_convert(Rules& r) {
-  const auto by_class = [&](const std::string& mnemonic, std::string_view operand, void (*rule)(F), u32 part) {
+  const auto by_class = [&](const std::string& mnemonic, std::string_view operand, void (*rule)(F),
+                            u32 part) {
     for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i) {
       const isa::InstrInfo& info = isa::info(static_cast<isa::Op>(i));
       if (plain_mnemonic(info) != mnemonic) continue;
       for (const isa::OperandInfo& o : info.operands) {
         if (o.name != operand) continue;
-        r["=" + std::string(info.name)] = {rule, isa::reg_info(isa::reg_class(o.cls).members[0]).bits / 8 / part};
+        r["=" + std::string(info.name)] = {rule,
+                                           isa::reg_info(isa::reg_class(o.cls).members[0]).bits / 8 / part};
       }
     }
   };
@@ -356,13 +371,17 @@ void add_convert(Rules& r) {
   by_class("vlda.ups.2x", "dst", load_ups<false>, 2);
   by_class("vlda.ups.4x", "dst", load_ups<true>, 4);
   r["vpack"] = {[](F f) { f.out("dst", packed(f)); }};
-  by_class("vst.pack", "src", [](F f) { f.memory = packed(f); }, 2);
+  by_class(
+      "vst.pack", "src", [](F f) { f.memory = packed(f); }, 2);
   r["vunpack"] = {[](F f) { unpack(f, f.in("src")); }};
-  by_class("vldb.unpack", "dst", [](F f) { unpack(f, f.memory); }, 2);
+  by_class(
+      "vldb.unpack", "dst", [](F f) { unpack(f, f.memory); }, 2);
   r["vconv.fp32.bf16"] = {[](F f) { f.out("dst", from_bf16(f.in("src"))); }};
-  by_class("vlda.conv.fp32.bf16", "op", [](F f) { f.out("op", from_bf16(f.memory)); }, 2);
+  by_class(
+      "vlda.conv.fp32.bf16", "op", [](F f) { f.out("op", from_bf16(f.memory)); }, 2);
   r["vconv.bf16.fp32"] = {[](F f) { f.out("dst", to_bf16(f)); }};
-  by_class("vst.conv.bf16.fp32", "src", [](F f) { f.memory = to_bf16(f); }, 2);
+  by_class(
+      "vst.conv.bf16.fp32", "src", [](F f) { f.memory = to_bf16(f); }, 2);
   r["vfloor.s32.bf16"] = {vfloor};
   r["vconv.bfp16ebs8.fp32"] = {[](F f) { f.out("dst", blocks_of(f, 8)); }};
   r["vconv.bfp16ebs16.fp32"] = {[](F f) { f.out("dst", blocks_of(f, 16)); }};

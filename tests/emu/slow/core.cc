@@ -7,6 +7,7 @@ namespace tegula::emu::slow {
 namespace {
 
 constexpr u32 kAddressMask = 0xFFFFF;
+constexpr u32 kTileBase = 0x80000;
 constexpr u32 kDelayBundles = 5;
 constexpr u32 kRetireCycles = 5;  // between done and the halt of the core
 
@@ -24,7 +25,9 @@ bool exception_mask(isa::Reg reg) {
   return isa::reg_info(reg).name.starts_with("cr") && isa::reg_info(reg).name.ends_with("ask");
 }
 
-u32 cycle_of(isa::OperandTiming t) { return std::max<u32>(t.cycle, 1); }
+u32 cycle_of(isa::OperandTiming t) {
+  return std::max<u32>(t.cycle, 1);
+}
 
 }  // namespace
 
@@ -62,6 +65,7 @@ const Rules& rules() {
     add_convert(r);
     add_matrix(r);
     add_memory(r);
+    add_outside(r);
     return r;
   }();
   return all;
@@ -130,7 +134,8 @@ void Flight::raise_flag(isa::Reg reg) {
 }
 
 Registers::Registers() {
-  for (size_t i = 0; i < banks.size(); ++i) banks[i].resize(isa::bank_bits(static_cast<isa::Bank>(i)) / 8 + 8);
+  for (size_t i = 0; i < banks.size(); ++i)
+    banks[i].resize(isa::bank_bits(static_cast<isa::Bank>(i)) / 8 + 8);
 }
 
 u32 Registers::part(const isa::RegPart& part) const {
@@ -167,7 +172,8 @@ void Registers::write(isa::Reg reg, const Value& value) {
       at += 4;
     } else {
       // A value shorter than the register leaves the rest as it is.
-      if (at < value.size) std::memcpy(to, value.bytes.data() + at, std::min<u32>(p.bits / 8, value.size - at));
+      if (at < value.size)
+        std::memcpy(to, value.bytes.data() + at, std::min<u32>(p.bits / 8, value.size - at));
       at += p.bits / 8;
     }
   }
@@ -217,7 +223,8 @@ void Core::sample(Flight& f) {
 }
 
 void Core::check_address(Flight& f) const {
-  if (f.address < kOwnBase || f.address + f.size > kOwnBase + kMemoryBytes) f.illegal("address outside the memory");
+  if (f.address < kOwnBase || f.address > kOwnBase + kMemoryBytes - f.size)
+    f.illegal("address outside the memory");
 }
 
 // Address and pointer update, from the registers as they are now.
@@ -230,6 +237,11 @@ void Core::form_address(Flight& f) {
     f.address = (base + index) & kAddressMask;
     check_address(f);
     if (f.address % f.size != 0) f.illegal("address not aligned");
+  }
+  if (f.mnemonic.find(".tm") != std::string_view::npos) {
+    const u32 index = post ? 0 : f.has("dj") ? read_word(f.reg("dj")) : static_cast<u32>(f.imm("imm"));
+    f.address = (base + index) & kAddressMask;
+    if (f.address < kTileBase || f.address % 4 != 0) f.illegal("no tile register");
   }
   if (post) step_pointer(f, base);
 }
@@ -280,7 +292,8 @@ void Core::form_lookup(Flight& f) const {
   for (u32 i = 0; i < 4; ++i) {
     f.address = f.in("src").get<u32>(first + i) & ~(bytes - 1);
     if (i % 2 != 0) f.address |= 0x10;
-    if (f.address < kOwnBase || f.address > kOwnBase + kMemoryBytes - 8) f.illegal("look-up outside the memory");
+    if (f.address < kOwnBase || f.address > kOwnBase + kMemoryBytes - 8)
+      f.illegal("look-up outside the memory");
     f.gather.push_back(f.address);
   }
 }
@@ -293,7 +306,7 @@ void Core::form_fifo(Flight& f) {
   if (position > 128) f.illegal("FIFO position beyond two lines");
   if (f.mnemonic.find(".flush") != std::string_view::npos) return;
   if (store) {
-    f.address = p + position;
+    f.address = (p + position) & kAddressMask;
     check_address(f);
     const u32 total = position + f.size;
     f.out_word("ptr_out", p + total / 64 * 64);
@@ -305,7 +318,7 @@ void Core::form_fifo(Flight& f) {
     brought = 64 - p % 64;
     if (position + brought > 128) f.illegal("FIFO filled beyond two lines");
   } else {
-    f.address = p - position;
+    f.address = (p - position) & kAddressMask;
     check_address(f);
     if (position + 64 < f.size) f.illegal("FIFO empty");
   }
@@ -317,9 +330,11 @@ void Core::reserve(const Flight& f, std::vector<Reserved>& outs, std::vector<Bus
   const auto claim = [&](isa::Reg reg, isa::OperandTiming when, bool sticky) {
     if (undescribed(reg)) return;
     const u64 due = f.issue + cycle_of(when);
-    for (const std::vector<Reserved>* list : std::initializer_list<const std::vector<Reserved>*>{&reserved_, &outs}) {
+    for (const std::vector<Reserved>* list :
+         std::initializer_list<const std::vector<Reserved>*>{&reserved_, &outs}) {
       for (const Reserved& r : *list) {
-        if (r.due == due && isa::overlaps(r.reg, reg) && !(sticky && r.sticky)) throw Illegal{"two results in one register in one cycle"};
+        if (r.due == due && isa::overlaps(r.reg, reg) && !(sticky && r.sticky))
+          throw Illegal{"two results in one register in one cycle"};
       }
     }
     outs.push_back({due, reg, sticky});
@@ -377,6 +392,17 @@ void Core::check_flow(const isa::Bundle& bundle) const {
   }
 }
 
+// Reads of the cascade by loads and by accumulations take their words in different cycles: which comes first
+// when they are close is not described.
+void Core::check_cascade(const Flight& f, const Flights& bundle) const {
+  for (const Flights* list : {&flights_, &bundle}) {
+    for (const auto& other : *list) {
+      if (other.get() == &f || other->info->slot == f.info->slot) continue;
+      if (other->info->syntax.find("scd") != std::string_view::npos) throw Illegal{"order of cascade reads"};
+    }
+  }
+}
+
 Core::Flights Core::prepare(const isa::Bundle& bundle, int& which, std::vector<Reserved>& outs,
                             std::vector<Busy>& units) {
   Flights out;
@@ -391,7 +417,8 @@ Core::Flights Core::prepare(const isa::Bundle& bundle, int& which, std::vector<R
     f.index = which;
     reserve(f, outs, units);
     for (size_t i = 0; i < f.info->operands.size(); ++i) {
-      if (!f.info->operands[i].is_out) f.last_sample = std::max(f.last_sample, cycle_of(f.timing->operand[i]));
+      if (!f.info->operands[i].is_out)
+        f.last_sample = std::max(f.last_sample, cycle_of(f.timing->operand[i]));
     }
     for (const auto& [reg, when] : f.timing->implicit_uses) {
       if (!undescribed(reg) && !exception_mask(reg)) f.last_sample = std::max(f.last_sample, cycle_of(when));
@@ -400,6 +427,12 @@ Core::Flights Core::prepare(const isa::Bundle& bundle, int& which, std::vector<R
     f.stores = f.info->store;
     if (f.loads) f.last_sample = std::max<u32>(f.last_sample, f.timing->memory_first);
     f.size = rule->memory_bytes;
+    if (rule->meet != nullptr) f.last_sample = std::max(f.last_sample, 2u);
+    for (const auto& [reg, when] : f.timing->implicit_uses) {
+      const bool enable = reg == isa::Reg::crSCDEn || reg == isa::Reg::crMCDEn;
+      if (reg == isa::Reg::crSCDEn) check_cascade(f, out);
+      if (enable && (read_word(reg) != 1 || in_flight(reg))) f.illegal("cascade not enabled");
+    }
     sample(f);
     if (f.has("pos") || f.has("avail")) {
       form_fifo(f);
@@ -435,6 +468,10 @@ void Core::access_memory() {
   std::vector<const Flight*> writers;
   for (auto& f : flights_) {
     const u64 now = cycle - f->issue + 1;
+    if (now == 2 && rule_of(f->instr.op)->early != nullptr) {
+      rule_of(f->instr.op)->early(*f);
+      queue(*f);
+    }
     if (f->computed || now < f->last_sample) continue;
     try {
       compute(*f);
@@ -444,7 +481,8 @@ void Core::access_memory() {
     queue(*f);
   }
   for (auto& f : flights_) {
-    if (f->stores && cycle - f->issue + 1 == f->timing->memory_last && f->size != 0) writers.push_back(f.get());
+    if (f->stores && cycle - f->issue + 1 == f->timing->memory_last && f->size != 0)
+      writers.push_back(f.get());
   }
   for (const Flight* a : writers) {
     for (const Flight* b : writers) {
@@ -534,6 +572,7 @@ Core::Step Core::step() {
     bool done = false;
     for (auto& f : issued) {
       queue(*f);
+      if (rule_of(f->instr.op)->meet != nullptr) rule_of(f->instr.op)->meet(*f, world);
       done |= f->mnemonic == "done";
       flights_.push_back(std::move(f));
     }

@@ -1,7 +1,7 @@
-// A second core, for tests: written from the architecture's description alone and sharing nothing with src/emu
-// but the instruction tables. One cycle at a time, one lane at a time: registers are bytes, operands are read
-// in the cycle that the schedule gives them, results become visible in theirs. What the description leaves open
-// is Illegal, so that nobody relies on it.
+// A second core, for tests: written from the architecture's description alone and sharing nothing with
+// src/emu but the instruction tables. One cycle at a time, one lane at a time: registers are bytes, operands
+// are read in the cycle that the schedule gives them, results become visible in theirs. What the description
+// leaves open is Illegal, so that nobody relies on it.
 #pragma once
 
 #include <array>
@@ -86,8 +86,10 @@ class Flight {
   std::string_view mnemonic;
   u64 issue;
   u32 pc;
-  int index = 0;  // in its bundle
+  int index = 0;           // in its bundle
   u32 return_address = 0;  // of a call
+  Value received;          // from outside
+  bool success = true;
   bool branch_taken = false;
   u32 branch_target = 0;
 
@@ -111,9 +113,45 @@ class Flight {
   std::vector<Result> results;
 };
 
+// The world outside of the core: answers that depend on nothing but how often it was asked, and a list of
+// what it was told.
+class World {
+ public:
+  enum Kind : u8 {
+    kAcquire,
+    kRelease,
+    kStreamRead,
+    kStreamWrite,
+    kCascadeRead,
+    kCascadeWrite,
+    kTileRead,
+    kTileWrite,
+    kKinds
+  };
+
+  // Waiting time of the next event of this kind, which counts as stalled.
+  u32 wait(Kind kind);
+  u32 stream_word(bool blocking, bool& success);
+  bool stream_accepts(bool blocking);
+  Value cascade_word();
+  static u32 tile_word(u32 offset) { return offset * 0x9E3779B1u; }
+  void tell(Kind kind, u64 a, u64 b) { told[kind].push_back({a, b}); }
+  void tell_word(const u8* bytes64);
+
+  std::array<std::vector<std::array<u64, 2>>, kKinds> told;
+  u64 stalled = 0;
+
+ private:
+  u32 answer(Kind kind);
+  std::array<u32, kKinds> asked_{};
+};
+
 struct Rule {
   void (*compute)(Flight&);
-  u32 memory_bytes = 0;  // 0: by the operand, see memory.cc
+  u32 memory_bytes = 0;  // of the access
+  // Where the instruction meets the world, before it issues: called when nothing can keep it from issuing.
+  void (*meet)(Flight&, World&) = nullptr;
+  void (*early)(Flight&) = nullptr;  // results of the second cycle of an instruction that computes later
 };
 using Rules = std::map<std::string, Rule, std::less<>>;
 
@@ -124,6 +162,7 @@ void add_permute(Rules& rules);
 void add_convert(Rules& rules);
 void add_matrix(Rules& rules);
 void add_memory(Rules& rules);
+void add_outside(Rules& rules);
 const Rules& rules();
 const Rule* rule_of(isa::Op op);
 std::string plain_mnemonic(const isa::InstrInfo& info);
@@ -149,8 +188,8 @@ class Core {
   enum class Status : u8 { kRunning, kDone, kRefused, kIllegal };
   struct Step {
     Status status = Status::kRunning;
-    u32 pc = 0;      // kRefused, kIllegal: of the bundle concerned
-    int instr = 0;   // and which instruction of it
+    u32 pc = 0;     // kRefused, kIllegal: of the bundle concerned
+    int instr = 0;  // and which instruction of it
     std::string why;
   };
 
@@ -169,6 +208,7 @@ class Core {
   void write_word(isa::Reg reg, u32 value) { write(reg, Value::of<u32>(value)); }
 
   std::vector<u8> memory, program;
+  World world;
   u32 pc = 0;
   u64 cycle = 0;
   u32 branch_delay = 0;  // bundles until the branch in flight is taken
@@ -205,8 +245,10 @@ class Core {
   void advance(const isa::Bundle& bundle);
   void retire();
   using Flights = std::vector<std::unique_ptr<Flight>>;
-  Flights prepare(const isa::Bundle& bundle, int& which, std::vector<Reserved>& outs, std::vector<Busy>& units);
+  Flights prepare(const isa::Bundle& bundle, int& which, std::vector<Reserved>& outs,
+                  std::vector<Busy>& units);
   void check_flow(const isa::Bundle& bundle) const;
+  void check_cascade(const Flight& f, const Flights& bundle) const;
 
   Registers registers_;
   std::vector<std::unique_ptr<Flight>> flights_;

@@ -30,7 +30,8 @@ class Coverage {
       ++known;
       const bool ran = counts_.count(op) != 0;
       covered += ran;
-      if (!ran) missing += " " + std::string(isa::info(op).name) + (rule_of(op) == nullptr ? "(no rule)" : "");
+      if (!ran)
+        missing += " " + std::string(isa::info(op).name) + (rule_of(op) == nullptr ? "(no rule)" : "");
     }
     std::printf("%u of %u instructions covered; not:%s\n", covered, known, missing.c_str());
   }

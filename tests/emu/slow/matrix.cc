@@ -21,15 +21,15 @@ struct Mode {
 };
 
 constexpr Mode kModes[] = {
-    {0x08, Shape::kMatrix, 8, 8, 8, 8, 8},       {0x28, Shape::kElements, 64, 2, 1, 8, 8},
-    {0x48, Shape::kConvChannels, 8, 8, 8, 8, 8}, {0x88, Shape::kConv, 64, 8, 1, 8, 8},
-    {0xC8, Shape::kMatrix, 4, 8, 16, 8, 8},      {0x10, Shape::kMatrix, 8, 4, 8, 16, 8},
-    {0x30, Shape::kChannels, 4, 4, 4, 16, 8},    {0x18, Shape::kMatrix, 8, 2, 8, 16, 16},
-    {0x38, Shape::kElements, 64, 1, 1, 16, 16},  {0x02, Shape::kMatrix, 4, 2, 8, 32, 16},
-    {0x12, Shape::kMatrix, 4, 8, 8, 16, 8},      {0x1A, Shape::kMatrix, 4, 4, 8, 16, 16},
+    {0x08, Shape::kMatrix, 8, 8, 8, 8, 8},         {0x28, Shape::kElements, 64, 2, 1, 8, 8},
+    {0x48, Shape::kConvChannels, 8, 8, 8, 8, 8},   {0x88, Shape::kConv, 64, 8, 1, 8, 8},
+    {0xC8, Shape::kMatrix, 4, 8, 16, 8, 8},        {0x10, Shape::kMatrix, 8, 4, 8, 16, 8},
+    {0x30, Shape::kChannels, 4, 4, 4, 16, 8},      {0x18, Shape::kMatrix, 8, 2, 8, 16, 16},
+    {0x38, Shape::kElements, 64, 1, 1, 16, 16},    {0x02, Shape::kMatrix, 4, 2, 8, 32, 16},
+    {0x12, Shape::kMatrix, 4, 8, 8, 16, 8},        {0x1A, Shape::kMatrix, 4, 4, 8, 16, 16},
     {0x3A, Shape::kConvChannels, 4, 4, 8, 16, 16}, {0x5A, Shape::kElements, 32, 2, 1, 16, 16},
-    {0x7A, Shape::kConv, 32, 4, 1, 16, 16},      {0x3C, Shape::kElements, 64, 1, 1, 16, 16},
-    {0x0C, Shape::kMatrixT, 8, 8, 8, 8, 8},      {0xCC, Shape::kMatrixT, 4, 8, 16, 8, 8},
+    {0x7A, Shape::kConv, 32, 4, 1, 16, 16},        {0x3C, Shape::kElements, 64, 1, 1, 16, 16},
+    {0x0C, Shape::kMatrixT, 8, 8, 8, 8, 8},        {0xCC, Shape::kMatrixT, 4, 8, 16, 8, 8},
 };
 
 struct Word {
@@ -86,7 +86,9 @@ Term term(const Mode& m, u32 lane, u32 k) {
   return {};
 }
 
-u32 lane_count(const Mode& m) { return m.shape == Shape::kChannels ? 64 : m.rows * m.columns; }
+u32 lane_count(const Mode& m) {
+  return m.shape == Shape::kChannels ? 64 : m.rows * m.columns;
+}
 
 // ---------------------------------------------------------------- integers
 
@@ -107,6 +109,15 @@ struct Shape2 {
   int acc1 = 0, acc2 = 0;
 };
 
+// The second accumulator; a word of the cascade stands in one quarter of zeros.
+Value second_accumulator(F f) {
+  if (f.has("acc2")) return f.in("acc2");
+  Value dm = Value::zeros(256);
+  const u32 quarter = f.word(f.has("r") ? "r" : "c") % 4;
+  std::copy_n(f.received.bytes.begin(), 64, dm.bytes.begin() + 64 * quarter);
+  return dm;
+}
+
 i128 integer_acc1(Word w, i64 x) {
   if (w.zero_acc()) return 0;
   i128 v = x;
@@ -120,12 +131,13 @@ void integer_operation(F f, Shape2 s) {
   const u32 bits = w.amode() == 0 ? 32 : 64;
   const Mode* m = s.product != 0 ? &mode_of(f, w) : nullptr;
   if (m != nullptr && lane_count(*m) != 2048 / bits) f.illegal("lanes");
+  const Value acc2 = s.acc2 != 0 ? second_accumulator(f) : Value::zeros(0);
   Value out = Value::zeros(256);
   for (u32 i = 0; i < 2048 / bits; ++i) {
     i128 sum = 0;
     if (m != nullptr) sum += s.product * integer_product(*m, w, f.in("s1"), f.in("s2"), i);
     if (s.acc1 != 0) sum += s.acc1 * integer_acc1(w, f.in("acc1").lane(bits, i, true));
-    if (s.acc2 != 0) sum += (w.sub_acc2() ? -s.acc2 : s.acc2) * i128{f.in("acc2").lane(bits, i, true)};
+    if (s.acc2 != 0) sum += (w.sub_acc2() ? -s.acc2 : s.acc2) * i128{acc2.lane(bits, i, true)};
     out.set_lane(bits, i, static_cast<i64>(sum));
   }
   f.out("dst", out);
@@ -254,6 +266,7 @@ void float_operation(F f, Shape2 s) {
   const bool blocks = m != nullptr && m->shape == Shape::kMatrixT;
   if (m != nullptr && blocks != (f.in("s1").size % 72 == 0)) f.illegal("mode of the other number format");
   const Blocks a(blocks ? f.in("s1") : Value::zeros(0)), b(blocks ? f.in("s2") : Value::zeros(0));
+  const Value acc2 = s.acc2 != 0 ? second_accumulator(f) : Value::zeros(0);
   Value out = Value::zeros(256);
   for (u32 i = 0; i < 64; ++i) {
     FloatLane lane;
@@ -264,16 +277,20 @@ void float_operation(F f, Shape2 s) {
       lane.add_bf16(f.in("s1").get<u16>(i), f.in("s2").get<u16>(i), minus);
     }
     if (s.acc1 != 0 && !w.zero_acc()) lane.add_fp32(f.in("acc1").get<u32>(i), (s.acc1 < 0) != w.sub_acc1());
-    if (s.acc2 != 0) lane.add_fp32(f.in("acc2").get<u32>(i), (s.acc2 < 0) != w.sub_acc2());
+    if (s.acc2 != 0) lane.add_fp32(acc2.get<u32>(i), (s.acc2 < 0) != w.sub_acc2());
     out.set<u32>(i, lane.sum(s.product == 0));
   }
   f.out("dst", out);
 }
 
 template <int kProduct, int kAcc1, int kAcc2>
-void integer(F f) { integer_operation(f, {kProduct, kAcc1, kAcc2}); }
+void integer(F f) {
+  integer_operation(f, {kProduct, kAcc1, kAcc2});
+}
 template <int kProduct, int kAcc1, int kAcc2>
-void floating(F f) { float_operation(f, {kProduct, kAcc1, kAcc2}); }
+void floating(F f) {
+  float_operation(f, {kProduct, kAcc1, kAcc2});
+}
 
 }  // namespace
 
@@ -293,12 +310,11 @@ void add_matrix(Rules& r) {
   both("vneg", integer<0, -1, 0>, floating<0, -1, 0>);
   r["vclr"] = {[](F f) { f.out("dst", Value::zeros(256)); }};
   r["vmov.d"] = {[](F f) { f.out("dst", f.in("acc1")); }};
-  // The cascade and sparse operands are not described well enough.
+  // Sparse operands are not described well enough.
   for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i) {
     const isa::InstrInfo& info = isa::info(static_cast<isa::Op>(i));
-    const bool cascade = info.syntax.find("scd") != std::string_view::npos;
-    const bool sparse = info.name.find("_QX") != std::string_view::npos || info.name.find("_Q") != std::string_view::npos;
-    if (info.slot == isa::Slot::kVec && (cascade || sparse)) r["=" + std::string(info.name)] = {nullptr};
+    const bool sparse = info.name.find("_Q") != std::string_view::npos;
+    if (info.slot == isa::Slot::kVec && sparse) r["=" + std::string(info.name)] = {nullptr};
   }
 }
 

@@ -9,14 +9,18 @@ namespace {
 
 using F = Flight&;
 
-void load(F f) { f.out("dst", f.memory); }
+void load(F f) {
+  f.out("dst", f.memory);
+}
 
 template <u32 kBits, bool kSigned>
 void load_part(F f) {
   f.out_word("dst", static_cast<u32>(f.memory.lane(kBits, 0, kSigned)));
 }
 
-void store(F f) { f.memory = f.in("src"); }
+void store(F f) {
+  f.memory = f.in("src");
+}
 
 // Block formats in memory: an exponent, then its mantissas. In registers mantissas, then exponents.
 template <u32 kBlocks>
@@ -25,7 +29,8 @@ Value from_blocks(const Value& memory) {
   Value v = Value::zeros(72);
   for (u32 b = 0; b < kBlocks; ++b) {
     for (u32 i = 0; i < length; ++i) v.bytes[b * length + i] = memory.bytes[b * (length + 1) + 1 + i];
-    for (u32 e = 0; e < 8 / kBlocks; ++e) v.bytes[64 + b * (8 / kBlocks) + e] = memory.bytes[b * (length + 1)];
+    for (u32 e = 0; e < 8 / kBlocks; ++e)
+      v.bytes[64 + b * (8 / kBlocks) + e] = memory.bytes[b * (length + 1)];
   }
   return v;
 }
@@ -43,7 +48,9 @@ Value to_blocks(const Value& ex) {
 
 }  // namespace
 
-Value memory_of_ex(const Value& ex, bool wide) { return wide ? to_blocks<4>(ex) : to_blocks<8>(ex); }
+Value memory_of_ex(const Value& ex, bool wide) {
+  return wide ? to_blocks<4>(ex) : to_blocks<8>(ex);
+}
 
 void add_memory(Rules& r) {
   r["lda.s8"] = {load_part<8, true>, 1};
@@ -58,7 +65,8 @@ void add_memory(Rules& r) {
   for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i) {
     const isa::InstrInfo& info = isa::info(static_cast<isa::Op>(i));
     const std::string name = plain_mnemonic(info);
-    const bool loads = name == "lda" || name == "vlda" || name == "vldb", stores = name == "st" || name == "vst";
+    const bool loads = name == "lda" || name == "vlda" || name == "vldb",
+               stores = name == "st" || name == "vst";
     if (!loads && !stores) continue;
     for (const isa::OperandInfo& o : info.operands) {
       if (o.name != (loads ? "dst" : "src")) continue;
@@ -83,7 +91,8 @@ void add_memory(Rules& r) {
   for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i) {
     const isa::InstrInfo& info = isa::info(static_cast<isa::Op>(i));
     const auto has = [&](std::string_view name) {
-      return std::any_of(info.operands.begin(), info.operands.end(), [&](const auto& o) { return o.name == name; });
+      return std::any_of(info.operands.begin(), info.operands.end(),
+                         [&](const auto& o) { return o.name == name; });
     };
     if ((has("pos") || has("avail")) && has("mod")) r["=" + std::string(info.name)] = {nullptr};
   }

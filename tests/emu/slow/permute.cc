@@ -23,7 +23,9 @@ Value shifted(const std::array<u8, 128>& s, u32 by) {
   return d;
 }
 
-void shift(F f) { f.out("d", shifted(joined(f.in("s1"), f.in("s2")), f.word("shift"))); }
+void shift(F f) {
+  f.out("d", shifted(joined(f.in("s1"), f.in("s2")), f.word("shift")));
+}
 
 void shift_align(F f) {
   const u32 k = f.word("pre") & 7;
@@ -43,33 +45,33 @@ struct Mode {
 enum : u32 { kFlip = 0 };
 
 constexpr Mode kModes[] = {
-    {8, 64, 2, false},  {8, 64, 2, true},    // 0
-    {16, 32, 2, false}, {16, 32, 2, true},   // 2
-    {32, 16, 2, false}, {32, 16, 2, true},   // 4
-    {64, 8, 2, false},  {64, 8, 2, true},    // 6
-    {128, 4, 2, false}, {128, 4, 2, true},   // 8
-    {256, 2, 2, false}, {256, 2, 2, true},   // 10
-    {128, 2, 4, false}, {128, 2, 4, true},   // 12
-    {64, 2, 8, false},  {64, 2, 8, true},    // 14
-    {32, 2, 16, false}, {32, 2, 16, true},   // 16
-    {16, 2, 32, false}, {16, 2, 32, true},   // 18
-    {8, 2, 64, false},  {8, 2, 64, true},    // 20
-    {512, 1, 2, false}, {512, 1, 2, true},   // 22
-    {16, 16, 4, false}, {16, 16, 4, true},   // 24
-    {16, 4, 16, false}, {16, 4, 16, true},   // 26
-    {16, 8, 4, false},  {16, 4, 8, false},   // 28
-    {32, 8, 4, false},  {32, 8, 4, true},    // 30
-    {32, 4, 8, false},  {32, 4, 8, true},    // 32
-    {32, 4, 4, false},  {8, 8, 8, false},    // 34
-    {8, 16, 4, false},  {8, 4, 16, false},   // 36
-    {16, kFlip, 2, false}, {16, 4, 4, false},  // 38
-    {16, 4, 2, false},  {16, 2, 4, false},   // 40
-    {16, 8, 2, false},  {16, 2, 8, false},   // 42
-    {16, 16, 2, false}, {16, 2, 16, false},  // 44
-    {8, 8, 4, false},   {8, 4, 8, false},    // 46
-    {32, 8, 2, false},  {32, 2, 8, false},   // 48
-    {64, 4, 2, false},  {64, 2, 4, false},   // 50
-    {16, 8, 8, false},  {16, 8, 8, true},    // 52
+    {8, 64, 2, false},      {8, 64, 2, true},      // 0
+    {16, 32, 2, false},     {16, 32, 2, true},     // 2
+    {32, 16, 2, false},     {32, 16, 2, true},     // 4
+    {64, 8, 2, false},      {64, 8, 2, true},      // 6
+    {128, 4, 2, false},     {128, 4, 2, true},     // 8
+    {256, 2, 2, false},     {256, 2, 2, true},     // 10
+    {128, 2, 4, false},     {128, 2, 4, true},     // 12
+    {64, 2, 8, false},      {64, 2, 8, true},      // 14
+    {32, 2, 16, false},     {32, 2, 16, true},     // 16
+    {16, 2, 32, false},     {16, 2, 32, true},     // 18
+    {8, 2, 64, false},      {8, 2, 64, true},      // 20
+    {512, 1, 2, false},     {512, 1, 2, true},     // 22
+    {16, 16, 4, false},     {16, 16, 4, true},     // 24
+    {16, 4, 16, false},     {16, 4, 16, true},     // 26
+    {16, 8, 4, false},      {16, 4, 8, false},     // 28
+    {32, 8, 4, false},      {32, 8, 4, true},      // 30
+    {32, 4, 8, false},      {32, 4, 8, true},      // 32
+    {32, 4, 4, false},      {8, 8, 8, false},      // 34
+    {8, 16, 4, false},      {8, 4, 16, false},     // 36
+    {16, kFlip, 2, false},  {16, 4, 4, false},     // 38
+    {16, 4, 2, false},      {16, 2, 4, false},     // 40
+    {16, 8, 2, false},      {16, 2, 8, false},     // 42
+    {16, 16, 2, false},     {16, 2, 16, false},    // 44
+    {8, 8, 4, false},       {8, 4, 8, false},      // 46
+    {32, 8, 2, false},      {32, 2, 8, false},     // 48
+    {64, 4, 2, false},      {64, 2, 4, false},     // 50
+    {16, 8, 8, false},      {16, 8, 8, true},      // 52
     {32, kFlip, 16, false}, {8, kFlip, 4, false},  // 54
 };
 
@@ -95,11 +97,14 @@ Value shuffled(F f, const Value& s1, const Value& s2, u32 mode) {
   return d;
 }
 
-void shuffle(F f) { f.out("dst", shuffled(f, f.in("s1"), f.in("s2"), f.word("mod"))); }
+void shuffle(F f) {
+  f.out("dst", shuffled(f, f.in("s1"), f.in("s2"), f.word("mod")));
+}
 
 constexpr Mode kExponentModes[] = {
-    {64, 1, 2, false}, {64, 1, 2, true}, {32, 2, 2, false}, {32, 2, 2, true}, {16, 4, 2, false}, {16, 4, 2, true},
-    {8, 8, 2, false},  {8, 8, 2, true},  {16, 2, 4, false}, {16, 2, 4, true}, {8, 2, 8, false},  {8, 2, 8, true},
+    {64, 1, 2, false}, {64, 1, 2, true}, {32, 2, 2, false}, {32, 2, 2, true},
+    {16, 4, 2, false}, {16, 4, 2, true}, {8, 8, 2, false},  {8, 8, 2, true},
+    {16, 2, 4, false}, {16, 2, 4, true}, {8, 2, 8, false},  {8, 2, 8, true},
 };
 
 void shuffle_blocks(F f) {

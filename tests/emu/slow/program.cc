@@ -12,7 +12,9 @@ using R = isa::Reg;
 constexpr u32 kLineBytes = 16, kMainEnd = 0x2600;
 constexpr R kCounter = R::r15, kLoopStart = R::p7, kTarget = R::p6;
 
-u32 align(u32 x) { return (x + kLineBytes - 1) / kLineBytes * kLineBytes; }
+u32 align(u32 x) {
+  return (x + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
 
 // Instructions that may stand anywhere, by slot, with the different forms of one mnemonic together.
 struct Choices {
@@ -62,10 +64,13 @@ const std::vector<R>& compared_registers() {
     for (const char* bank : {"r", "p", "m", "dn", "dj", "dc", "s", "x", "e", "q", "dm"}) {
       for (int i = 0; i < 32; ++i) add(bank + std::to_string(i));
     }
-    for (const char* name : {"lfl0", "lfh0", "lfl1", "lfh1", "sfl", "sfh", "lfe", "sp", "lr", "ls", "le", "lc"}) add(name);
+    for (const char* name :
+         {"lfl0", "lfh0", "lfl1", "lfh1", "sfl", "sfh", "lfe", "sp", "lr", "ls", "le", "lc"})
+      add(name);
     for (int i = 0; i < static_cast<int>(R::kCount); ++i) {
       const isa::RegInfo& info = isa::reg_info(static_cast<R>(i));
-      if (info.parts.size() == 1 && info.parts[0].bank == isa::Bank::kControl) out.push_back(static_cast<R>(i));
+      if (info.parts.size() == 1 && info.parts[0].bank == isa::Bank::kControl)
+        out.push_back(static_cast<R>(i));
     }
     return out;
   }();
@@ -80,13 +85,15 @@ namespace {
 std::vector<u8> random_memory(std::mt19937& random) {
   std::vector<u8> out(kMemoryBytes);
   for (u32 line = 0; line < kMemoryBytes; line += 64) {
-    const u32 kind = static_cast<u32>(random() % 4);
+    const u32 kind = static_cast<u32>(random() % 5);
     for (u32 i = 0; i < 64; i += 4) {
       const u32 x = static_cast<u32>(random());
       u32 word = x;
       if (kind == 1) word = x & 0x0F0F0F0F;
-      if (kind == 2) word = (x & 0x80FF80FF) | ((0x3E00 + (x >> 8 & 0x380)) | (0x3E00 + (x >> 20 & 0x380)) << 16);
+      if (kind == 2)
+        word = (x & 0x80FF80FF) | ((0x3E00 + (x >> 8 & 0x380)) | (0x3E00 + (x >> 20 & 0x380)) << 16);
       if (kind == 3) word = (x & 0x807FFFFF) | (112 + (x >> 23 & 31)) << 23;
+      if (kind == 4) word = kOwnBase + (x & 0xFFE8);
       std::memcpy(out.data() + line + i, &word, 4);
     }
   }
@@ -94,8 +101,8 @@ std::vector<u8> random_memory(std::mt19937& random) {
 }
 
 u32 control_word_for(std::mt19937& random) {
-  static constexpr u32 kCodes[] = {0x08, 0x28, 0x48, 0x88, 0xC8, 0x10, 0x30, 0x18, 0x38, 0x02,
-                                   0x12, 0x1A, 0x3A, 0x5A, 0x7A, 0x3C, 0x0C, 0xCC};
+  static constexpr u32 kCodes[] = {0x08, 0x28, 0x48, 0x88, 0xC8, 0x10, 0x30, 0x18, 0x38,
+                                   0x02, 0x12, 0x1A, 0x3A, 0x5A, 0x7A, 0x3C, 0x0C, 0xCC};
   const u32 code = kCodes[random() % std::size(kCodes)];
   u32 bits = code | (static_cast<u32>(random()) & 0x301);
   if (random() % 3 == 0) bits |= static_cast<u32>(random()) & ((code >> 1 & 3) == 2 ? 0x3800 : 0x3C00);
@@ -117,6 +124,7 @@ u32 interesting(std::mt19937& random) {
     case 5:
       return x % 12 << 8 | (x >> 16) % 56;
     case 6:
+      if (random() % 4 == 0) return (120 + x % 12) << 23;  // a power of two
       return static_cast<u32>(static_cast<i32>(x) >> (random() % 32));
     default:
       return x;
@@ -161,6 +169,7 @@ Start random_start(u32 seed) {
       const u32 from = static_cast<u32>(random() % (kMemoryBytes / 64 - 4)) * 64;
       std::copy_n(out.memory.begin() + from, v.size, v.bytes.begin());
     }
+    if (reg == R::crSCDEn || reg == R::crMCDEn) v.set<u32>(0, 1);
     if (reg == R::le || reg == R::ls) v.set<u32>(0, 0xFFFFC);
     if (reg == R::sp) v.set<u32>(0, kOwnBase + 0xC000);
     if (reg == R::r24 || reg == R::r25 || reg == R::r26 || reg == R::lc) v.set<u32>(0, 0);
@@ -197,6 +206,7 @@ i64 ProgramMaker::constant_for(R reg) {
   const i64 step = kSteps[pick(8)];
   switch (bank) {
     case isa::Bank::kP:
+      if (chance(6)) return 0x80000 + pick(0x8000) * 4;
       return kOwnBase + 0x400 + pick(0xF000) / step * step;
     case isa::Bank::kM:
     case isa::Bank::kDj:
@@ -210,7 +220,7 @@ i64 ProgramMaker::constant_for(R reg) {
     case isa::Bank::kSpecial:
       return reg == R::lc ? pick(9) : kOwnBase + 0x8000 + pick(0x100) * 64;
     case isa::Bank::kControl:
-      return pick(16);
+      return reg == R::crSCDEn || reg == R::crMCDEn ? 1 : pick(16);
     default:
       break;
   }
@@ -227,7 +237,9 @@ R ProgramMaker::choose_register(const isa::Instr& instr, int operand) {
   // Values that an operand needs: the first of some tries that has one.
   const auto good = [&](R reg) {
     const u32 value = core_->read_word(reg);
+    if (info.mnemonic.find(".tm") != std::string_view::npos && o.name == "ptr") return value > 0x80000;
     if (o.name == "ptr") return value >= kOwnBase && value < kOwnBase + kMemoryBytes;
+    if (info.mnemonic.starts_with("vldb.4x") && o.name == "src") return value >> 16 == kOwnBase >> 16;
     if (info.slot == isa::Slot::kVec && o.name == "acc") {
       const bool is_float = info.mnemonic.ends_with(".f");
       return value >> 14 == 0 && ((value >> 1 & 3) == 2) == is_float;
@@ -291,13 +303,15 @@ isa::Instr ProgramMaker::propose(isa::Slot slot) {
 }
 
 bool ProgramMaker::in_loop(u32 pc) const {
-  return std::any_of(loops_.begin(), loops_.end(), [&](const Loop& l) { return pc >= l.begin && pc < l.end; });
+  return std::any_of(loops_.begin(), loops_.end(),
+                     [&](const Loop& l) { return pc >= l.begin && pc < l.end; });
 }
 
 // Registers that hold the structure together stay as they are; blocks of infinities have no meaning.
 bool ProgramMaker::allowed(const isa::Instr& instr, u32 pc) {
   const auto inside = [&](const auto& ranges) {
-    return std::any_of(ranges.begin(), ranges.end(), [&](const auto& r) { return pc >= r.first && pc < r.second; });
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const auto& r) { return pc >= r.first && pc < r.second; });
   };
   const bool function = inside(functions_), counted = function || in_loop(pc), hardware = inside(hardware_);
   const isa::InstrInfo& info = isa::info(instr.op);
@@ -305,12 +319,14 @@ bool ProgramMaker::allowed(const isa::Instr& instr, u32 pc) {
     const R reg = instr.reg(static_cast<int>(i));
     if (reg == R::ls || reg == R::le || reg == R::lr) return false;
     if (reg == R::lc && hardware) return false;
+    if ((reg == R::crSCDEn || reg == R::crMCDEn) && !chance(10)) return false;
     if (reg == R::sp && !chance(5)) return false;
     if (counted && (isa::overlaps(reg, kCounter) || isa::overlaps(reg, kLoopStart))) return false;
-    const isa::Bank bank = isa::reg_info(reg).parts.empty() ? isa::Bank::kR : isa::reg_info(reg).parts[0].bank;
+    const isa::Bank bank =
+        isa::reg_info(reg).parts.empty() ? isa::Bank::kR : isa::reg_info(reg).parts[0].bank;
     const bool address = bank == isa::Bank::kP || bank == isa::Bank::kDn || bank == isa::Bank::kDc;
-    if (address && info.operands[i].tied_to < 0 && info.operands[i].has_field && !info.mnemonic.starts_with("movx") &&
-        !chance(10)) {
+    if (address && info.operands[i].tied_to < 0 && info.operands[i].has_field &&
+        !info.mnemonic.starts_with("movx") && !chance(10)) {
       return false;
     }
   }
@@ -406,9 +422,12 @@ bool ProgramMaker::hardware_loop(u32 pc) {
   const u32 last = align(pc + 3 * kLineBytes + 96) + kLineBytes * pick(4);
   const u32 start = last - kLineBytes * pick(5);
   const u32 count = pick(9);
-  std::array<std::string, 3> lines = {
-      "movxm ls, #" + std::to_string(start), "movxm le, #" + std::to_string(last),
-      (chance(40) ? "movxm lc, #" : chance(50) ? "movx lc, #" : "mova lc, #") + std::to_string(count)};
+  std::array<std::string, 3> lines = {"movxm ls, #" + std::to_string(start),
+                                      "movxm le, #" + std::to_string(last),
+                                      (chance(40)   ? "movxm lc, #"
+                                       : chance(50) ? "movx lc, #"
+                                                    : "mova lc, #") +
+                                          std::to_string(count)};
   std::shuffle(lines.begin(), lines.end(), random_);
   boundaries_.insert({start, last, last + kLineBytes});
   full_.insert(last);
@@ -466,9 +485,10 @@ bool ProgramMaker::call(u32 pc) {
   const u32 function = next_function_;
   const bool indirect = chance(40);
   const u32 at = indirect ? pc + kLineBytes : pc;
-  if (!free_until(pc, at + 6 * kLineBytes) || core_->in_flight(R::lr) || core_->in_flight(kTarget)) return false;
+  if (!free_until(pc, at + 6 * kLineBytes) || core_->in_flight(R::lr) || core_->in_flight(kTarget))
+    return false;
   isa::Bundle nop;
-  nop.format = static_cast<u8>(isa::best_format(0x5F));  // the longest: all slots but lng
+  nop.format = static_cast<u8>(isa::best_format(0x3F));  // all slots but lng
   nop.bytes = kLineBytes;
   const auto code = isa::encode(nop);
   if (!code || code->size() != kLineBytes) return false;
@@ -500,7 +520,8 @@ bool ProgramMaker::call(u32 pc) {
 
 bool ProgramMaker::structure(u32 pc) {
   const auto inside = [&](const auto& ranges) {
-    return std::any_of(ranges.begin(), ranges.end(), [&](const auto& r) { return pc >= r.first && pc < r.second; });
+    return std::any_of(ranges.begin(), ranges.end(),
+                       [&](const auto& r) { return pc >= r.first && pc < r.second; });
   };
   if (inside(hardware_) || inside(functions_)) return false;
   switch (pick(4)) {
@@ -532,7 +553,8 @@ bool ProgramMaker::extend(u32 pc) {
   if (core_->branch_delay != 0) return plain(pc);
   const auto ahead = boundaries_.upper_bound(pc);
   const bool inside = pc >= 0x2800 || in_loop(pc);
-  if (!inside && (made_.size() >= options_.bundles || pc > kMainEnd) && (ahead == boundaries_.end() || *ahead >= 0x2800)) {
+  if (!inside && (made_.size() >= options_.bundles || pc > kMainEnd) &&
+      (ahead == boundaries_.end() || *ahead >= 0x2800)) {
     fixed_.insert(pc);
     return plain(pc, {parse("done")});
   }
@@ -546,14 +568,16 @@ bool ProgramMaker::extend(u32 pc) {
           if (const R reg = isa::find_reg(bank + std::to_string(i)); reg != R::kNone) out.push_back(reg);
         }
       }
-      for (const R reg : {R::r24, R::r25, R::r26, R::r29, R::r30, R::sp}) out.push_back(reg);
+      for (const R reg : {R::r24, R::r25, R::r26, R::r29, R::r30, R::sp, R::crSCDEn, R::crMCDEn})
+        out.push_back(reg);
       return out;
     }();
     const R reg = kUseful[pick(static_cast<u32>(kUseful.size()))];
     const isa::Instr set =
         parse("movxm " + std::string(isa::reg_info(reg).name) + ", #" + std::to_string(constant_for(reg)));
     isa::Bundle bundle = with({}, set);
-    if (set.op != isa::Op::kCount && allowed(set, pc) && core_->refuses(bundle) < 0 && plain(pc, {set})) return true;
+    if (set.op != isa::Op::kCount && allowed(set, pc) && core_->refuses(bundle) < 0 && plain(pc, {set}))
+      return true;
   }
   return plain(pc);
 }

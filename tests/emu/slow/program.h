@@ -1,6 +1,6 @@
-// Random programs that the hardware could run: made bundle by bundle while the slow core executes them, so that
-// every address, mode and shift is one that has a meaning where it is used, results collide nowhere, and what
-// is read is old or new as it happens.
+// Random programs that the hardware could run: made bundle by bundle while the slow core executes them, so
+// that every address, mode and shift is one that has a meaning where it is used, results collide nowhere, and
+// what is read is old or new as it happens.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@
 namespace tegula::emu::slow {
 
 struct ProgramOptions {
-  u32 bundles = 150;         // addresses to fill, about
-  u32 most_cycles = 2500;    // a program that runs longer is given up
-  std::string_view focus;    // families to prefer: a part of the mnemonic
+  u32 bundles = 150;       // addresses to fill, about
+  u32 most_cycles = 2500;  // a program that runs longer is given up
+  std::string_view focus;  // families to prefer: a part of the mnemonic
 };
 
 // Registers and memory at the start.
@@ -85,7 +85,7 @@ class ProgramMaker {
   std::set<u32> boundaries_;  // where a bundle has to start
   std::set<u32> full_;        // where it has to have 16 bytes
   std::map<u32, Action> actions_;
-  std::vector<std::pair<u32, u32>> hardware_;   // hardware loops, from set-up to end
+  std::vector<std::pair<u32, u32>> hardware_;  // hardware loops, from set-up to end
   std::vector<std::pair<u32, u32>> functions_;
   std::vector<Loop> loops_;
   u32 next_function_ = 0x2800;

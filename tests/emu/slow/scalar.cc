@@ -11,8 +11,12 @@ namespace {
 using F = Flight&;
 
 // Second operand: register or immediate.
-u32 second(F f) { return f.has("imm") ? static_cast<u32>(f.imm("imm")) : f.word("s1"); }
-i32 s(u32 x) { return static_cast<i32>(x); }
+u32 second(F f) {
+  return f.has("imm") ? static_cast<u32>(f.imm("imm")) : f.word("s1");
+}
+i32 s(u32 x) {
+  return static_cast<i32>(x);
+}
 
 void add_with_carry(F f, u32 a, u32 b, u32 carry) {
   const u64 sum = u64{a} + b + carry;
@@ -63,8 +67,12 @@ void divide_step(F f) {
   f.out_word("sd_out", q);
 }
 
-void move(F f) { f.out_word("dst", f.has("i") ? static_cast<u32>(f.imm("i")) : f.word("src")); }
-void move_immediate(F f) { f.out_word("dst", static_cast<u32>(f.imm("src"))); }
+void move(F f) {
+  f.out_word("dst", f.has("i") ? static_cast<u32>(f.imm("i")) : f.word("src"));
+}
+void move_immediate(F f) {
+  f.out_word("dst", static_cast<u32>(f.imm("src")));
+}
 void nothing(F) {}
 
 void branch(F f, bool taken) {
@@ -129,18 +137,21 @@ void add_arithmetic(Rules& r) {
 }
 
 void add_moves(Rules& r) {
-  for (const char* name : {"mova", "movs", "movxm", "mov", "mov.d1", "mov.d2", "mov.d3", "mov.d4", "mov.d5", "mov.d6"}) {
+  for (const char* name :
+       {"mova", "movs", "movxm", "mov", "mov.d1", "mov.d2", "mov.d3", "mov.d4", "mov.d5", "mov.d6"}) {
     r[name] = {move};
   }
   r["movx"] = {[](F f) {
     if (f.has("i")) return move(f);
-    if (f.info->operands[static_cast<size_t>(f.find("src"))].kind == isa::OperandKind::kImm) return move_immediate(f);
+    if (f.info->operands[static_cast<size_t>(f.find("src"))].kind == isa::OperandKind::kImm)
+      return move_immediate(f);
     move(f);
   }};
-  // The timer of the tile and the streams are not described as values.
+  // What the timer of the tile counts is not described.
   for (int i = 0; i < static_cast<int>(isa::Op::kCount); ++i) {
     const isa::InstrInfo& info = isa::info(static_cast<isa::Op>(i));
-    if (info.mnemonic == "mov" && info.side) r["=" + std::string(info.name)] = {nullptr};
+    if (info.mnemonic == "mov" && info.side && info.slot == isa::Slot::kMv)
+      r["=" + std::string(info.name)] = {nullptr};
   }
 }
 

@@ -18,7 +18,9 @@ u32 lane_bits(F f) {
   return 16;
 }
 
-bool is_bf16(F f) { return f.mnemonic.ends_with(".bf16"); }
+bool is_bf16(F f) {
+  return f.mnemonic.ends_with(".bf16");
+}
 
 bool sign_or(F f, bool otherwise) {
   for (const auto& [reg, when] : f.timing->implicit_uses) {
@@ -27,10 +29,14 @@ bool sign_or(F f, bool otherwise) {
   return otherwise;
 }
 
-bool is_nan(u32 x) { return (x & 0x7FFF) > 0x7F80; }
+bool is_nan(u32 x) {
+  return (x & 0x7FFF) > 0x7F80;
+}
 
 // Sign and magnitude order, -0 below +0.
-i32 order(u32 x) { return (x & 0x8000) != 0 ? -1 - static_cast<i32>(x & 0x7FFF) : static_cast<i32>(x); }
+i32 order(u32 x) {
+  return (x & 0x8000) != 0 ? -1 - static_cast<i32>(x & 0x7FFF) : static_cast<i32>(x);
+}
 
 bool less(F f, u32 bits, const Value& a, const Value& b, u32 i, bool is_signed) {
   if (!is_bf16(f)) return a.lane(bits, i, is_signed) < b.lane(bits, i, is_signed);
@@ -52,7 +58,9 @@ void put_mask(F f, u64 mask, u32 bits) {
   }
 }
 
-u64 mask_in(F f, u32 bits) { return bits == 8 ? f.in("sel").get<u64>(0) : f.word("sel"); }
+u64 mask_in(F f, u32 bits) {
+  return bits == 8 ? f.in("sel").get<u64>(0) : f.word("sel");
+}
 
 // One lane of an operation with two sources: the result and its bit of the mask.
 struct Lane {
@@ -78,7 +86,9 @@ void lanes(F f) {
   if (f.has("cmp")) put_mask(f, mask, bits);
 }
 
-i64 extended(u32 bits, const Value& v, u32 i, bool is_signed) { return v.lane(bits, i, is_signed); }
+i64 extended(u32 bits, const Value& v, u32 i, bool is_signed) {
+  return v.lane(bits, i, is_signed);
+}
 
 Lane add(F, u32 bits, u32 i, const Value& a, const Value& b, bool) {
   return {extended(bits, a, i, true) + extended(bits, b, i, true)};
@@ -95,7 +105,9 @@ Lane lt(F f, u32 bits, u32 i, const Value& a, const Value& b, bool sign) {
 Lane ge(F f, u32 bits, u32 i, const Value& a, const Value& b, bool sign) {
   return {0, at_least(f, bits, a, b, i, sign)};
 }
-Lane eqz(F, u32 bits, u32 i, const Value&, const Value& b, bool) { return {0, extended(bits, b, i, true) == 0}; }
+Lane eqz(F, u32 bits, u32 i, const Value&, const Value& b, bool) {
+  return {0, extended(bits, b, i, true) == 0};
+}
 Lane max_lt(F f, u32 bits, u32 i, const Value& a, const Value& b, bool sign) {
   const bool mask = less(f, bits, a, b, i, sign);
   return {extended(bits, mask ? b : a, i, sign), mask};
@@ -142,7 +154,9 @@ void bitwise(F f) {
 
 // ---------------------------------------------------------------- moves, extract, insert, broadcast
 
-void move(F f) { f.out("dst", f.in("src")); }
+void move(F f) {
+  f.out("dst", f.in("src"));
+}
 
 void widen_mask(F f) {
   Value d = Value::zeros(32);
@@ -185,7 +199,9 @@ Value spread(u32 bits, const Value& from, u32 element) {
   return d;
 }
 
-void broadcast(F f) { f.out("dst", spread(lane_bits(f), f.in("src"), 0)); }
+void broadcast(F f) {
+  f.out("dst", spread(lane_bits(f), f.in("src"), 0));
+}
 
 void extract_broadcast(F f) {
   const u32 bits = lane_bits(f);
@@ -195,7 +211,8 @@ void extract_broadcast(F f) {
 void push_high(F f) {
   const u32 n = lane_bits(f) / 8;
   Value d = Value::zeros(64);
-  for (u32 i = 0; i < 64; ++i) d.bytes[i] = i + n < 64 ? f.in("s1").bytes[i + n] : f.in("s2").bytes[i + n - 64];
+  for (u32 i = 0; i < 64; ++i)
+    d.bytes[i] = i + n < 64 ? f.in("s1").bytes[i + n] : f.in("s2").bytes[i + n - 64];
   f.out("d", d);
 }
 
@@ -231,7 +248,8 @@ void add_vector(Rules& r) {
   with_widths("vsel", lanes<select>, false);
   r["vband"] = {bitwise<true>};
   r["vbor"] = {bitwise<false>};
-  r["=VMOV_alu_mv_mv_cm"] = r["=VMOV_alu_mv_mv_ex"] = r["=VMOV_alu_mv_mv_q"] = r["=VMOV_alu_mv_mv_qex"] = {move};
+  r["=VMOV_alu_mv_mv_cm"] = r["=VMOV_alu_mv_mv_ex"] = r["=VMOV_alu_mv_mv_q"] =
+      r["=VMOV_alu_mv_mv_qex"] = {move};
   r["=VMOV_alu_mv_mv_qx"] = r["=VMOV_alu_mv_mv_w"] = r["=VMOV_alu_mv_mv_x"] = {move};
   r["=VMOV_alu_mv_mv_q_to_w"] = {widen_mask};
   r["=VMOV_alu_mv_mv_w_to_q"] = {narrow_mask};
