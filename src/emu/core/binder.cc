@@ -153,10 +153,7 @@ bool Binder::push_load(Uop& u, LoadStage load, const AddressOp& a) {
 }
 
 bool Binder::add_sync(const SyncOp& s) {
-  if (out.sync_count >= 3) {
-    error = "more than three synchronising operations in one bundle";
-    return false;
-  }
+  if (out.sync_count >= kSyncsPerBundle) return false;  // no more slots have one
   for (u32 i = 0; i < out.sync_count; ++i) {
     if (s.kind == SyncKind::kCascadeRead && out.detail->sync[i].kind == s.kind) {
       error = "two reads of the cascade in one bundle, whose order is not known";

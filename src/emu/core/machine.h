@@ -85,6 +85,8 @@ enum class SyncKind : u8 {
   kTileWrite
 };
 
+constexpr u32 kSyncsPerBundle = 4;  // one in each of the lda, alu, st and vec slots
+
 struct SyncOp {
   SyncKind kind;
   u16 id = kZeroRegister, value = kZeroRegister, condition = kNoRegister;
@@ -105,7 +107,7 @@ struct Access {
 
 // What is needed of a bundle only now and then.
 struct DecodedDetail {
-  SyncOp sync[3];
+  SyncOp sync[kSyncsPerBundle];
   std::string fault;                  // not empty: stop here
   std::vector<Access> reads, writes;  // only for diagnosis, as the next
   u8 memory_cycle[3] = {};            // by address: of the access, counted from 1

@@ -195,6 +195,7 @@ Difference compare(const Start& start, const std::vector<u8>& program, const Cor
   Fast fast(start, program, traces);
   const Stop stop = fast.run(kMostCycles);
   Difference out;
+  out.traced = fast.core.counters().traced;
   if (stop.reason != StopReason::kDone) {
     out.text = "  fast core stops at " + hex(stop.pc) + " in cycle " + std::to_string(stop.cycle) + ": " +
                stop.fault + "\n";

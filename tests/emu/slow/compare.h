@@ -10,6 +10,7 @@ namespace tegula::emu::slow {
 
 struct Difference {
   std::string text;  // empty: none
+  u64 traced = 0;    // bundles that ran within traces
 };
 
 // Runs the program in the fast core and compares registers, memory and time with the slow core's.

@@ -334,10 +334,10 @@ void Core::reserve(const Flight& f, std::vector<Reserved>& outs, std::vector<Bus
          std::initializer_list<const std::vector<Reserved>*>{&reserved_, &outs}) {
       for (const Reserved& r : *list) {
         if (r.due == due && isa::overlaps(r.reg, reg) && !(sticky && r.sticky))
-          throw Illegal{"two results in one register in one cycle"};
+          throw Illegal{"two results in one register in one cycle", f.pc, f.index, r.place};
       }
     }
-    outs.push_back({due, reg, sticky});
+    outs.push_back({due, reg, sticky, {f.pc, f.index}});
   };
   for (size_t i = 0; i < f.info->outs; ++i) {
     claim(f.instr.reg(static_cast<int>(i)), f.timing->operand[i], false);
@@ -347,11 +347,11 @@ void Core::reserve(const Flight& f, std::vector<Reserved>& outs, std::vector<Bus
   }
   std::vector<Busy> own;
   for (const isa::UnitUse& u : f.timing->units) {
-    const Busy mine{f.issue + u.start, f.issue + u.start + u.cycles, u.unit, u.weak};
+    const Busy mine{f.issue + u.start, f.issue + u.start + u.cycles, u.unit, u.weak, {f.pc, f.index}};
     for (const std::vector<Busy>* list : std::initializer_list<const std::vector<Busy>*>{&busy_, &units}) {
       for (const Busy& b : *list) {
         if (b.unit == mine.unit && b.from < mine.until && mine.from < b.until && !(b.weak && mine.weak)) {
-          throw Illegal{"two instructions in one unit: " + std::string(isa::unit_name(b.unit))};
+          throw Illegal{"two instructions in one unit: " + std::string(isa::unit_name(b.unit)), f.pc, f.index, b.place};
         }
       }
     }
@@ -564,6 +564,7 @@ Core::Step Core::step() {
     } catch (const Illegal& e) {
       out.status = Status::kRefused;
       out.why = e.why;
+      out.other = e.other;
       return out;
     }
     reserved_.insert(reserved_.end(), outs.begin(), outs.end());

@@ -51,11 +51,18 @@ struct Value {
   void set_lane(u32 bits, u32 index, i64 x);
 };
 
+// An instruction of a program.
+struct Place {
+  u32 pc = ~u32{0};
+  int index = 0;
+};
+
 // Why a program is none that the hardware can be asked to run.
 struct Illegal {
   std::string why;
   u32 pc = ~u32{0};  // of the instruction to blame, where it is not the one that issues
   int index = 0;
+  Place other = {};  // and of one before it that it is in conflict with
 };
 
 // One instruction on its way through the pipeline.
@@ -190,6 +197,7 @@ class Core {
     Status status = Status::kRunning;
     u32 pc = 0;     // kRefused, kIllegal: of the bundle concerned
     int instr = 0;  // and which instruction of it
+    Place other;    // one before it that it is in conflict with
     std::string why;
   };
 
@@ -223,11 +231,13 @@ class Core {
     u64 due;
     isa::Reg reg;
     bool sticky;
+    Place place;
   };
   struct Busy {
     u64 from, until;  // [from, until)
     u8 unit;
     bool weak;
+    Place place;
   };
 
   void commit();

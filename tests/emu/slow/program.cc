@@ -315,6 +315,7 @@ bool ProgramMaker::allowed(const isa::Instr& instr, u32 pc) {
   };
   const bool function = inside(functions_), counted = function || in_loop(pc), hardware = inside(hardware_);
   const isa::InstrInfo& info = isa::info(instr.op);
+  if (!options_.outside && rule_of(instr.op)->meet != nullptr) return false;
   for (u32 i = 0; i < info.outs; ++i) {
     const R reg = instr.reg(static_cast<int>(i));
     if (reg == R::ls || reg == R::le || reg == R::lr) return false;
@@ -421,7 +422,7 @@ bool ProgramMaker::hardware_loop(u32 pc) {
   if (!free_until(pc, pc + 0x130)) return false;
   const u32 last = align(pc + 3 * kLineBytes + 96) + kLineBytes * pick(4);
   const u32 start = last - kLineBytes * pick(5);
-  const u32 count = pick(9);
+  const u32 count = chance(15) ? pick(40) : pick(9);
   std::array<std::string, 3> lines = {"movxm ls, #" + std::to_string(start),
                                       "movxm le, #" + std::to_string(last),
                                       (chance(40)   ? "movxm lc, #"
@@ -584,24 +585,32 @@ bool ProgramMaker::extend(u32 pc) {
 
 // ---------------------------------------------------------------- running
 
-// Takes the instruction to blame out of its bundle.
+// Takes the instruction to blame out of its bundle, or the one in its way where it has to stay.
 bool ProgramMaker::repair(const Core::Step& step) {
-  if (step.pc >= kProgramBytes || made_.count(step.pc) == 0) return false;
-  const auto bundle = isa::decode(ByteSpan(program_).subspan(step.pc));
-  if (!bundle || step.instr >= bundle->count) return false;
-  const isa::InstrInfo& info = isa::info(bundle->instr[static_cast<size_t>(step.instr)].op);
-  if (fixed_.count(step.pc) != 0) {
-    const R first = info.outs > 0 ? bundle->instr[static_cast<size_t>(step.instr)].reg(0) : R::kNone;
-    if (info.delay || info.mnemonic == "done" || bundle->count == 1 || first == kCounter) return false;
+  return take_out({step.pc, step.instr}) || take_out(step.other);
+}
+
+bool ProgramMaker::take_out(Place at) {
+  if (at.pc >= kProgramBytes || made_.count(at.pc) == 0) return false;
+  const auto bundle = isa::decode(ByteSpan(program_).subspan(at.pc));
+  if (!bundle || at.index >= bundle->count) return false;
+  const isa::Instr& instr = bundle->instr[static_cast<size_t>(at.index)];
+  const isa::InstrInfo& info = isa::info(instr.op);
+  if (fixed_.count(at.pc) != 0) {
+    const R out = info.outs > 0 ? instr.reg(0) : R::kNone;
+    for (const R reg : {R::ls, R::le, R::lc, kCounter, kLoopStart, kTarget}) {
+      if (out == reg) return false;
+    }
   }
+  if (info.delay || info.mnemonic == "done") return false;
   isa::Bundle less = *bundle;
   less.count = 0;
   for (int i = 0; i < bundle->count; ++i) {
-    if (i != step.instr) less.instr[less.count++] = bundle->instr[static_cast<size_t>(i)];
+    if (i != at.index) less.instr[less.count++] = bundle->instr[static_cast<size_t>(i)];
   }
   const auto code = isa::encode(less);
   if (!code || code->size() != bundle->bytes) return false;
-  std::copy(code->begin(), code->end(), program_.begin() + step.pc);
+  std::copy(code->begin(), code->end(), program_.begin() + at.pc);
   return true;
 }
 
@@ -610,7 +619,7 @@ bool ProgramMaker::run() {
   issued_ = 0;
   for (u32 cycles = 0; cycles < options_.most_cycles; ++cycles) {
     const u32 pc = core_->pc;
-    if (made_.count(pc) == 0 && !extend(pc)) return false;
+    if (made_.count(pc) == 0 && !extend(pc)) return give_up("nothing fits at " + std::to_string(pc));
     isa::Bundle bundle;
     if (isa::try_decode(ByteSpan(program_).subspan(pc), bundle)) {
       for (int i = 0; i < bundle.count; ++i) ++executed_[bundle.instr[static_cast<size_t>(i)].op];
@@ -621,8 +630,13 @@ bool ProgramMaker::run() {
       finished_ = true;
       return true;
     }
-    if (step.status != Core::Status::kRunning) return repair(step);
+    if (step.status != Core::Status::kRunning) return repair(step) || give_up(step.why);
   }
+  return give_up("too long");
+}
+
+bool ProgramMaker::give_up(const std::string& why) {
+  why_ = why;
   return false;
 }
 
@@ -634,7 +648,7 @@ bool ProgramMaker::make() {
     for (const auto& [reg, value] : start_.registers) core_->write(reg, value);
     if (!run()) return false;
   }
-  return finished_;
+  return finished_ || give_up("too many repairs");
 }
 
 }  // namespace tegula::emu::slow

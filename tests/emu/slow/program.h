@@ -14,6 +14,7 @@ namespace tegula::emu::slow {
 struct ProgramOptions {
   u32 bundles = 150;       // addresses to fill, about
   u32 most_cycles = 2500;  // a program that runs longer is given up
+  bool outside = true;  // with locks, streams, the cascade and registers of the tile
   std::string_view focus;  // families to prefer: a part of the mnemonic
 };
 
@@ -38,6 +39,7 @@ class ProgramMaker {
   const std::vector<u8>& program() const { return program_; }
   const Core& result() const { return *core_; }
   u64 issued() const { return issued_; }
+  const std::string& why() const { return why_; }  // given up
   const std::set<u32>& addresses() const { return made_; }  // of the bundles
   const std::map<isa::Op, u64>& executed() const { return executed_; }
 
@@ -52,7 +54,9 @@ class ProgramMaker {
 
   // False: given up. True: done, or something was taken out and it starts again.
   bool run();
+  bool give_up(const std::string& why);
   bool repair(const Core::Step& step);
+  bool take_out(Place at);
   bool extend(u32 pc);
   bool plain(u32 pc, std::vector<isa::Instr> fixed = {});
   bool structure(u32 pc);
@@ -91,6 +95,7 @@ class ProgramMaker {
   u32 next_function_ = 0x2800;
   bool finished_ = false;
   u64 issued_ = 0;
+  std::string why_;
   std::vector<isa::Reg> recent_;
   std::map<isa::Op, u64> executed_;
 };
