@@ -219,12 +219,14 @@ CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
       ->capture_default_str();
   emu->add_option("--max-cycles", command.max_cycles,
                   "end a run after so many cycles, 0 = after 2 s of the array");
-  emu->add_option("--check", command.checks,
-                  "hazards: registers read before the result under way to them is there; races: accesses to "
-                  "the same bytes of data memory that no lock, stream or token orders; uninit: reads of what "
-                  "nothing has written; all. Exits with 1 on a finding")
+  emu->add_option(
+         "--check", command.checks,
+         "uninit: reads of what nothing has written; races: accesses to the same bytes of data memory "
+         "that no lock, stream or token orders; hazards: registers read too early for a result that "
+         "nobody reads later; all: these; early-reads: all reads of a register whose next value is on "
+         "its way, as software pipelines do on purpose. Exits with 1 on a finding")
       ->delimiter(',')
-      ->check(CLI::IsMember({"hazards", "races", "uninit", "all"}));
+      ->check(CLI::IsMember({"uninit", "races", "hazards", "all", "early-reads"}));
   emu->add_option("--trace", command.trace,
                   "write the last run for Perfetto: a track per core, channel and the controller");
   emu->add_option("--html", command.html, "write the last run as a page: heatmap and timeline");

@@ -108,9 +108,9 @@ struct EmuCommand {
   bool flood = false;    // no stream: random data on every input
   u64 bundles = 10'000;  // with flood: of each core
   std::string data;      // with flood: file whose bytes inputs get, over and over; empty: random ones
-  std::vector<std::string> checks;  // hazards, races, uninit, all
-  std::string trace;     // Perfetto file to write; empty: none
-  std::string html;      // page to write; empty: none
+  std::vector<std::string> checks;  // words of --check
+  std::string trace;                // Perfetto file to write; empty: none
+  std::string html;                 // page to write; empty: none
   bool json = false;
 };
 

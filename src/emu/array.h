@@ -103,11 +103,12 @@ struct LinkReport {
 // What Array::watch looks for. Each makes cores run slower.
 struct Checks {
   bool uninitialised = false;  // reads of registers and memory that nothing has written
-  bool hazards = false;        // registers read while a write to them is in flight (legal: the old value)
+  bool hazards = false;        // registers read too early for a result that then nobody reads
+  bool early_reads = false;    // all that are read while a write to them is in flight: legal, the old value
   bool races = false;          // accesses to the same bytes of data memory that nothing orders
   bool alignment = false;      // faults for what CoreOptions::strict_alignment forbids
 
-  bool any() const { return uninitialised || hazards || races || alignment; }
+  bool any() const { return uninitialised || hazards || early_reads || races || alignment; }
 };
 
 struct HazardReport {

@@ -73,6 +73,9 @@ struct Hazard {
   u32 address = 0;                 // kUnwrittenMemory: first such byte that was read, as the core sees it
   int missing_cycles = 0;
   u64 count = 0;
+  // kEarlyRead: how often somebody has read that result afterwards. Software pipelines read old values on
+  // purpose and use each result; a result that nobody ever uses came too late for who wanted it.
+  u64 results_used = 0;
   std::string text() const;
 };
 

@@ -116,7 +116,7 @@ void Engine::watch_cores() {
       if (!poison_ || !arch::in_grid(col, row) || row < arch::kFirstCoreRow) return nullptr;
       return poison_->written({static_cast<u8>(col), static_cast<u8>(row)});
     };
-    core.model->watch({.hazards = checks_.hazards,
+    core.model->watch({.hazards = checks_.hazards || checks_.early_reads,
                        .uninitialised = checks_.uninitialised,
                        .strict_alignment = checks_.alignment,
                        .written = {written(t.col, t.row - 1), written(t.col - 1, t.row),
@@ -310,7 +310,7 @@ RunReport Engine::finish_report(u64 start) const {
     if (line.cycles != 0 || line.bundles != 0) report.cores.push_back(line);
     for (const Hazard& hazard : core.model->hazards()) {
       if (hazard.kind == Hazard::Kind::kEarlyRead) {
-        report.hazards.push_back({core.tile, hazard});
+        if (checks_.early_reads || hazard.results_used == 0) report.hazards.push_back({core.tile, hazard});
       } else {
         report.poison.push_back(arch::tile_name(core.tile) + ": pc " + hazard.text());
       }

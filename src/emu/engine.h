@@ -161,8 +161,8 @@ struct CoreSlot {
   std::vector<Flow*> waiting_flows;
   std::deque<std::array<u8, 64>> cascade_in;
   ClockCopy out_clock, in_clock, cascade_clock;  // with races watched: of the last words in these
-  u64 fed_by = 0;      // event that fed the work since the last acquire
-  u64 last_event = 0;  // of the last burst
+  u64 fed_by = 0;                                // event that fed the work since the last acquire
+  u64 last_event = 0;                            // of the last burst
   std::vector<LockWaitReport> lock_waits;
   CoreCounters base;  // at the start of the run
   u64 base_cycle = 0;

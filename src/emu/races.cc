@@ -281,13 +281,17 @@ std::vector<RaceReport> Races::reports() const {
       out.push_back(std::move(report));
     }
   }
+  std::stable_sort(out.begin(), out.end(), [](const RaceReport& a, const RaceReport& b) {
+    return std::pair(a.tile.index(), a.address) < std::pair(b.tile.index(), b.address);
+  });
   return out;
 }
 
 std::string RaceAccess::name() const {
   if (who == Who::kController) return "the controller";
   std::string text = arch::tile_name(tile);
-  if (who == Who::kChannel) text += std::string(" ") + arch::direction_name(direction) + std::to_string(channel);
+  if (who == Who::kChannel)
+    text += std::string(" ") + arch::direction_name(direction) + std::to_string(channel);
   return text;
 }
 

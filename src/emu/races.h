@@ -2,10 +2,10 @@
 // makes an order. Kept in diagnosis only.
 //
 // Order is made by what passes from one to the other: units of a lock, words of a stream or the cascade, a
-// task pushed to a channel, a token, a register that somebody wrote or polled. Each core, each DMA channel and
-// the controller (with whoever loads the configuration) has a vector clock; whoever gives something hands over
-// a copy of his. Units of a lock are taken in the order in which they were given, so a lock with more units
-// than buffers shows as a race even if this run was lucky. A word that waits in a stream makes no order
+// task pushed to a channel, a token, a register that somebody wrote or polled. Each core, each DMA channel
+// and the controller (with whoever loads the configuration) has a vector clock; whoever gives something hands
+// over a copy of his. Units of a lock are taken in the order in which they were given, so a lock with more
+// units than buffers shows as a race even if this run was lucky. A word that waits in a stream makes no order
 // backwards, from the receiver to the sender.
 #pragma once
 
@@ -68,11 +68,11 @@ class Races {
   // ---- order
   void lock_given(LockClocks& lock, arch::Tile tile, int number, i32 amount, ActorId by);
   void lock_taken(LockClocks& lock, i32 amount, ActorId by);
-  void lock_set(LockClocks& lock, i32 value);         // by a register write
-  void lock_seen(const LockClocks& lock);             // from outside
-  void memory_seen(arch::Tile tile, u32 offset);      // a word polled from outside: what wrote it is known
-  void order(ActorId before, ActorId after);          // all that `before` has done so far
-  ClockCopy copy(ActorId of);                         // hands over what it has done so far
+  void lock_set(LockClocks& lock, i32 value);     // by a register write
+  void lock_seen(const LockClocks& lock);         // from outside
+  void memory_seen(arch::Tile tile, u32 offset);  // a word polled from outside: what wrote it is known
+  void order(ActorId before, ActorId after);      // all that `before` has done so far
+  ClockCopy copy(ActorId of);                     // hands over what it has done so far
   void join(ActorId who, const ClockCopy& clock);
 
   std::vector<RaceReport> reports() const;
@@ -120,7 +120,7 @@ class Races {
 
   std::array<Memory, arch::kTiles> memories_;
   std::array<Observer, arch::kTiles> observers_;
-  std::vector<Clock> clocks_;  // by actor
+  std::vector<Clock> clocks_;             // by actor
   std::vector<std::deque<Given>> given_;  // by actor: the last locks that it gave
   ActorId outside_ = kControllerActor;
   u32 operation_ = kConfiguration;

@@ -11,13 +11,31 @@ namespace {
 
 constexpr size_t kMaxLines = 20;  // of one kind
 
+// Cores often run equal programs: findings ("WHO: WHAT") that differ in who only share a line.
 std::string lines(const char* kind, const std::vector<std::string>& texts) {
-  std::string out;
-  for (size_t i = 0; i < std::min(texts.size(), kMaxLines); ++i) {
-    out += std::string(kind) + ": " + texts[i] + "\n";
+  struct Line {
+    std::string text, what;
+    size_t others = 0;
+  };
+  std::vector<Line> all;
+  for (const std::string& text : texts) {
+    const std::string what = text.substr(std::min(text.find(": "), text.size()));
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const Line& line) { return !what.empty() && line.what == what; });
+    if (same == all.end()) {
+      all.push_back({text, what});
+    } else {
+      ++same->others;
+    }
   }
-  if (texts.size() > kMaxLines) {
-    out += std::string(kind) + ": " + std::to_string(texts.size() - kMaxLines) + " more, --json has them\n";
+  std::string out;
+  for (size_t i = 0; i < std::min(all.size(), kMaxLines); ++i) {
+    out += std::string(kind) + ": " + all[i].text;
+    if (all[i].others != 0) out += " (and " + std::to_string(all[i].others) + " more such)";
+    out += "\n";
+  }
+  if (all.size() > kMaxLines) {
+    out += std::string(kind) + ": " + std::to_string(all.size() - kMaxLines) + " more, --json has them\n";
   }
   return out;
 }
@@ -57,22 +75,24 @@ json race_json(const emu::RaceReport& race) {
 
 json hazard_json(const emu::HazardReport& report) {
   const emu::Hazard& hazard = report.hazard;
-  return {{"tile", arch::tile_name(report.tile)},
-          {"producer", hazard.producer_pc},
-          {"consumer", hazard.consumer_pc},
-          {"register", std::string(isa::reg_info(hazard.reg).name)},
-          {"missing_cycles", hazard.missing_cycles},
-          {"count", hazard.count}};
+  return {
+      {"tile", arch::tile_name(report.tile)},    {"producer", hazard.producer_pc},
+      {"consumer", hazard.consumer_pc},          {"register", std::string(isa::reg_info(hazard.reg).name)},
+      {"missing_cycles", hazard.missing_cycles}, {"count", hazard.count},
+      {"results_used", hazard.results_used}};
 }
 
 }  // namespace
 
 emu::Checks checks_of(const std::vector<std::string>& names) {
   const auto asked = [&](const char* name) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& one) { return one == name || one == "all"; });
+    return std::find(names.begin(), names.end(), name) != names.end();
   };
-  return {.uninitialised = asked("uninit"), .hazards = asked("hazards"), .races = asked("races")};
+  const bool all = asked("all");
+  return {.uninitialised = all || asked("uninit"),
+          .hazards = all || asked("hazards"),
+          .early_reads = asked("early-reads"),
+          .races = all || asked("races")};
 }
 
 std::string findings_text(const emu::Findings& findings, const emu::Checks& checks) {
@@ -80,7 +100,7 @@ std::string findings_text(const emu::Findings& findings, const emu::Checks& chec
   const auto count = [&](bool checked, const char* name, size_t number) {
     if (checked) out += std::string(out.back() == ':' ? " " : ", ") + std::to_string(number) + " " + name;
   };
-  count(checks.hazards, "hazards", findings.hazards.size());
+  count(checks.hazards || checks.early_reads, "hazards", findings.hazards.size());
   count(checks.races, "races", findings.races.size());
   count(checks.uninitialised, "reads of what nothing has written", findings.poison.size());
   std::vector<std::string> hazards, races;
@@ -93,7 +113,7 @@ std::string findings_text(const emu::Findings& findings, const emu::Checks& chec
 
 json findings_json(const emu::Findings& findings, const emu::Checks& checks) {
   json out = json::object();
-  if (checks.hazards) {
+  if (checks.hazards || checks.early_reads) {
     out["hazards"] = json::array();
     for (const emu::HazardReport& one : findings.hazards) out["hazards"].push_back(hazard_json(one));
   }

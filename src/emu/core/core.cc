@@ -44,6 +44,8 @@ void Machine::reset_state() {
   attention = false;
   in_flight_.clear();
   defined_.clear();
+  late_.clear();
+  issued_.clear();
   unseen_.clear();
 }
 

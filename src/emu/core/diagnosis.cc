@@ -26,40 +26,89 @@ std::string Hazard::text() const {
     return hex_text(consumer_pc) + " reads " + name + ", which nothing has written";
   }
   return hex_text(consumer_pc) + " reads " + name + " " + std::to_string(missing_cycles) +
-         " cycles before the result of " + hex_text(producer_pc) + " is visible (it gets the old value)";
+         " cycles before the result of " + hex_text(producer_pc) + " is visible (it gets the old value)" +
+         (results_used == 0 ? ", and nobody reads that result later" : "");
 }
 
-void Machine::note_hazard(const Hazard& hazard) {
-  for (Hazard& h : hazards) {
+size_t Machine::note_hazard(const Hazard& hazard) {
+  for (size_t i = 0; i < hazards.size(); ++i) {
+    Hazard& h = hazards[i];
     if (h.kind == hazard.kind && h.producer_pc == hazard.producer_pc && h.consumer_pc == hazard.consumer_pc &&
         h.reg == hazard.reg) {
       ++h.count;
-      return;
+      return i;
     }
   }
   if (hazards.size() < kMaxHazards) hazards.push_back(hazard);
+  return hazards.size() - 1;
+}
+
+void Machine::note_early_read(const Access& read, const InFlight& write, u32 pc) {
+  const int needed = isa::min_distance({write.access.cycle, write.access.bypass}, {read.cycle, read.bypass});
+  const int distance = static_cast<int>(pipe - write.issue);
+  if (distance >= needed || shows_newer(read, write)) return;
+  const size_t hazard = note_hazard({.kind = Hazard::Kind::kEarlyRead,
+                                     .producer_pc = write.pc,
+                                     .consumer_pc = pc,
+                                     .reg = read.reg,
+                                     .missing_cycles = needed - distance,
+                                     .count = 1});
+  for (LateResult& late : late_) {
+    if (late.write.issue == write.issue && meet(late.write.access, write.access)) {
+      late.hazards.push_back(hazard);
+      return;
+    }
+  }
+  late_.push_back({write, {hazard}});
+}
+
+void Machine::use_late_results(const Access& read) {
+  const u64 sampled = pipe + read.cycle - 1;
+  std::erase_if(late_, [&](const LateResult& late) {
+    const Access& write = late.write.access;
+    const int needed = isa::min_distance({write.cycle, write.bypass}, {read.cycle, read.bypass});
+    const bool early = static_cast<int>(pipe - late.write.issue) < needed;
+    if (early || sampled >= late.end || !meet(read, write)) return false;
+    for (const size_t hazard : late.hazards) ++hazards[hazard].results_used;
+    return true;
+  });
+}
+
+// What has become visible is in flight no more.
+void Machine::retire_writes() {
+  std::erase_if(in_flight_, [&](const InFlight& f) {
+    if (f.issue + f.access.cycle > pipe) return false;
+    std::fill_n(issued_.begin() + f.access.offset, f.access.bytes, f.issue + 1);
+    return true;
+  });
+  std::erase_if(late_, [&](const LateResult& late) { return late.end <= pipe; });
+}
+
+// A write that was issued with the one in flight or after it is there already: the read is meant for that.
+bool Machine::shows_newer(const Access& read, const InFlight& write) const {
+  const u32 first = std::max(read.offset, write.access.offset);
+  const u32 last = std::min<u32>(read.offset + read.bytes, write.access.offset + write.access.bytes);
+  for (u32 i = first; i < last; ++i) {
+    if (issued_[i] <= write.issue) return false;
+  }
+  return true;
 }
 
 void Machine::diagnose(const Decoded& d) {
-  if (defined_.empty()) defined_.assign(kRegisterBytes, false);
+  if (defined_.empty()) {
+    defined_.assign(kRegisterBytes, false);
+    issued_.assign(kRegisterBytes, 0);
+  }
   // The first fill of a load FIFO moves lines on that nobody has loaded and nobody will pop: its position
   // says so.
   bool fills = false;
   for (int k = 0; k < d.address_count; ++k) fills |= d.address[k].update == Update::kFill;
-  std::erase_if(in_flight_, [&](const InFlight& f) { return f.issue + f.access.cycle <= pipe; });
+  retire_writes();
   for (const Access& read : d.detail->reads) {
     for (const InFlight& f : in_flight_) {
-      if (!options.hazards || !meet(read, f.access)) continue;
-      const int needed = isa::min_distance({f.access.cycle, f.access.bypass}, {read.cycle, read.bypass});
-      const int distance = static_cast<int>(pipe - f.issue);
-      if (distance >= needed) continue;
-      note_hazard({.kind = Hazard::Kind::kEarlyRead,
-                   .producer_pc = f.pc,
-                   .consumer_pc = d.pc,
-                   .reg = read.reg,
-                   .missing_cycles = needed - distance,
-                   .count = 1});
+      if (options.hazards && meet(read, f.access)) note_early_read(read, f, d.pc);
     }
+    if (!late_.empty()) use_late_results(read);
     const bool checked =
         read.offset < kBankSpecial || (read.offset >= kBankX && !(fills && read.offset >= kBankFifo));
     if (options.uninitialised && checked) {
@@ -73,7 +122,12 @@ void Machine::diagnose(const Decoded& d) {
   if (options.uninitialised || observer != nullptr) diagnose_memory(d);
   for (const Access& write : d.detail->writes) {
     for (u32 i = write.offset; i < u32{write.offset} + write.bytes; ++i) defined_[i] = true;
-    if (write.cycle > 1) in_flight_.push_back({write, pipe, d.pc});
+    for (LateResult& late : late_) {
+      // A shorter operation may be there before.
+      const bool later = pipe + write.cycle > late.write.issue + late.write.access.cycle;
+      if (later && meet(write, late.write.access)) late.end = std::min(late.end, pipe + write.cycle);
+    }
+    in_flight_.push_back({write, pipe, d.pc});
   }
 }
 

@@ -279,7 +279,7 @@ class Machine {
   u64 pipe = 0, stalled = 0;
   u8* own = nullptr;
   u8* neighbour[8] = {};
-  u8* written[8] = {};  // diagnosis: by window, see Core::set_written
+  u8* written[8] = {};                 // diagnosis: by window, see Core::set_written
   AccessObserver* observer = nullptr;  // diagnosis
   const u8* program = nullptr;
 
@@ -402,6 +402,14 @@ class Machine {
   };
   std::vector<InFlight> in_flight_;
   std::vector<bool> defined_;
+  std::vector<u64> issued_;  // 1 + cycle of issue of the write that a register byte shows
+  // Results in flight that were read too early, until they are read or overwritten.
+  struct LateResult {
+    InFlight write;
+    std::vector<size_t> hazards;  // numbers
+    u64 end = ~u64{0};            // cycle in which another value takes its place
+  };
+  std::vector<LateResult> late_;
   // Accesses that the observer has not seen, as their memory cycle is still to come.
   struct UnseenAccess {
     u64 at;  // cycle of the pipeline
@@ -416,7 +424,11 @@ class Machine {
   void diagnose_unwritten(const u8* memory, u32 window, const AddressOp& a, int k, u32 pc);
   void observe(const Decoded& d, int k, u32 address);
   void show_accesses(u64 before);
-  void note_hazard(const Hazard& hazard);
+  size_t note_hazard(const Hazard& hazard);
+  void note_early_read(const Access& read, const InFlight& write, u32 pc);
+  void use_late_results(const Access& read);
+  bool shows_newer(const Access& read, const InFlight& write) const;
+  void retire_writes();
 
   // The program shared with equal cores; bundles that its linear walk does not reach are decoded here.
   std::shared_ptr<const DecodedProgram> shared_;
