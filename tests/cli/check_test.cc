@@ -167,6 +167,19 @@ TEST(CheckCommand, ARegisterReadTooEarlyIsAHazard) {
   EXPECT_LT(hazard["producer"], hazard["consumer"]);
 }
 
+// The first value is used while the second is on its way, and then the second: as software pipelines do.
+TEST(CheckCommand, OldValuesReadOnPurposeAreNoHazard) {
+  const std::vector<std::string> lines =
+      with("lda r4, [p0, #4]", {"nop*5", "lda r2, [p0, #4]", "add r4, r2, #0"});
+  const json clean = json::parse(R"({"hazards":[]})");
+  EXPECT_EQ(run_column({.program = lines}, "hazards", 0), clean);
+  const json checks = run_column({.program = lines}, "early-reads", 1);
+  ASSERT_EQ(checks["hazards"].size(), 1u) << checks;
+  EXPECT_EQ(checks["hazards"][0]["register"], "r2");
+  EXPECT_EQ(checks["hazards"][0]["missing_cycles"], 6);
+  EXPECT_EQ(checks["hazards"][0]["results_used"], 1);
+}
+
 TEST(CheckCommand, OnlyWhatIsAskedForIsChecked) {
   std::vector<std::string> lines = kRight;
   *std::find(lines.begin(), lines.end(), "nop*5") = "nop*4";

@@ -53,25 +53,41 @@ void Machine::note_early_read(const Access& read, const InFlight& write, u32 pc)
                                      .reg = read.reg,
                                      .missing_cycles = needed - distance,
                                      .count = 1});
-  for (LateResult& late : late_) {
-    if (late.write.issue == write.issue && meet(late.write.access, write.access)) {
-      late.hazards.push_back(hazard);
-      return;
-    }
+  // One part may be all that is wanted of a result: it counts as used when any part is.
+  for (const InFlight& part : in_flight_) {
+    if (part.issue == write.issue && part.access.reg == write.access.reg) watch_result(part, hazard);
   }
-  late_.push_back({write, {hazard}});
+}
+
+void Machine::watch_result(const InFlight& write, size_t hazard) {
+  constexpr u16 kPiece = 32;  // bytes of the smallest vector register
+  for (u16 at = 0; at < write.access.bytes; at += kPiece) {
+    InFlight piece = write;
+    piece.access.offset = static_cast<u16>(write.access.offset + at);
+    piece.access.bytes = std::min<u16>(kPiece, static_cast<u16>(write.access.bytes - at));
+    auto late = std::find_if(late_.begin(), late_.end(), [&](const LateResult& one) {
+      return one.write.issue == write.issue && one.write.access.offset == piece.access.offset;
+    });
+    if (late == late_.end()) late = late_.insert(late, {piece, {}});
+    late->hazards.push_back(hazard);
+  }
 }
 
 void Machine::use_late_results(const Access& read) {
   const u64 sampled = pipe + read.cycle - 1;
-  std::erase_if(late_, [&](const LateResult& late) {
+  const auto uses = [&](const LateResult& late) {
     const Access& write = late.write.access;
     const int needed = isa::min_distance({write.cycle, write.bypass}, {read.cycle, read.bypass});
     const bool early = static_cast<int>(pipe - late.write.issue) < needed;
-    if (early || sampled >= late.end || !meet(read, write)) return false;
-    for (const size_t hazard : late.hazards) ++hazards[hazard].results_used;
-    return true;
-  });
+    return !early && sampled < late.end && meet(read, write);
+  };
+  for (auto used = late_.begin(); (used = std::find_if(late_.begin(), late_.end(), uses)) != late_.end();) {
+    const InFlight write = used->write;
+    for (const size_t hazard : used->hazards) ++hazards[hazard].results_used;
+    std::erase_if(late_, [&](const LateResult& late) {
+      return late.write.issue == write.issue && late.write.access.reg == write.access.reg;
+    });
+  }
 }
 
 // What has become visible is in flight no more.

@@ -426,6 +426,7 @@ class Machine {
   void show_accesses(u64 before);
   size_t note_hazard(const Hazard& hazard);
   void note_early_read(const Access& read, const InFlight& write, u32 pc);
+  void watch_result(const InFlight& write, size_t hazard);
   void use_late_results(const Access& read);
   bool shows_newer(const Access& read, const InFlight& write) const;
   void retire_writes();
