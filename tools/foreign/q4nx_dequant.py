@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """FastFlowLM's unpacking of 4-bit weights, with a stream of our own, against arithmetic.
 
-  tools/foreign/q4nx_dequant.py DEQUANT.XCLBIN [--groups N] [--seed S] [-- OPTION...]
+  tools/foreign/q4nx_dequant.py DEQUANT.XCLBIN [--signed] [--groups N] [--seed S] [-- OPTION...]
 
 For configurations with the structure of docs/formats/worked-examples.md, example 2: each column takes groups of
 four Q4NX tiles (20,480 bytes) from its first shim channel and returns 4 x 32 x 256 bf16 values (65,536 bytes). A tile
 (layout: engine/npu/src/dequant_q4nx.cpp of 1bit-MONSTER): 256 scales [column/32][row], 256 minima, both bf16, then 4-bit
 numbers [row/16][column][row%16]. Expected: bf16(number * scale + minimum), one multiply-add, rounded down; block
-(row/8, column/8) of a tile stored [column%8][row%8], the row blocks interleaved as the mem tile joins them.
+(row/8, column/8) of a tile stored [column%8][row%8], the row blocks interleaved as the mem tile joins them. With --signed
+(LFM2.5-1.2B) numbers are -8 to 7 and minima are not used.
 
 A quarter of the scales and minima are extreme: zeros, denormal numbers, the largest finite ones, exponents far apart.
 Exit code 0: no value is wrong. The options behind -- go to `tegula emu`.
@@ -46,12 +47,15 @@ def make_tiles(random, count):
     return numpy.concatenate(parts, axis=1), numbers, scales, minima
 
 
-def expected(numbers, scales, minima):
+def expected(numbers, scales, minima, signed):
     """Values [tile][row][column] as bf16 bits."""
     def spread(per_group):
         return numpy.repeat(per_group.transpose(0, 2, 1), 32, axis=2)
 
-    number_bits = floats.to_bf16_even(numbers.astype(numpy.float32))
+    values = numbers.astype(numpy.float32)
+    if signed:
+        values, minima = values - 16 * (numbers > 7), numpy.zeros_like(minima)
+    number_bits = floats.to_bf16_even(values)
     return floats.to_bf16_floor(floats.mac(number_bits, spread(scales), spread(minima)))
 
 
@@ -76,6 +80,7 @@ def make_stream(groups):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("config", type=pathlib.Path)
+    parser.add_argument("--signed", action="store_true", help="numbers in two's complement, no minima")
     parser.add_argument("--groups", type=int, default=3, help="groups of four tiles for each column")
     parser.add_argument("--seed", type=int, default=1)
     arguments = sys.argv[1:]
@@ -84,7 +89,7 @@ def main():
     random = numpy.random.default_rng(args.seed)
     count = args.groups * CORES * ARRAY_COLUMNS
     tiles, numbers, scales, minima = make_tiles(random, count)
-    want = stored(expected(numbers, scales, minima))
+    want = stored(expected(numbers, scales, minima, args.signed))
     report, out = array_stream.emulate(args.config, [make_stream(args.groups)], {0: tiles.tobytes()}, {1: count * RESULT},
                                        arguments[split + 1:])
     run = report["runs"][0]
