@@ -4,7 +4,9 @@
   tools/foreign_table.py coverage FOLDER...              instructions in their core programs, and which are executed
   tools/foreign_table.py flood FOLDER [-- OPTION...]     random data on every input, no stream: do all cores run
   tools/foreign_table.py gemm FOLDER [-- OPTION...]      int8 products with their streams, against exact arithmetic
+  tools/foreign_table.py bfp16 FOLDER [-- OPTION...]     bf16 x bfp16 products, by tools/foreign/bfp16_gemm.py
 
+gemm takes the pairs whose bytes make an int8 product with an int32 result, bfp16 those named bf16_* and ternary_*.
 The options behind -- go to `tegula emu`. A row stands for one distinct file (for gemm: a distinct pair of
 configuration and stream), named by its first path; "same" counts further files with the same bytes; links are
 not followed. A stream insts_NAME.txt or .bin belongs to NAME.xclbin or final_NAME.xclbin beside it.
@@ -17,6 +19,7 @@ import pathlib
 import subprocess
 import sys
 
+FOREIGN = pathlib.Path(__file__).resolve().parent / "foreign"
 TEGULA = pathlib.Path(__file__).resolve().parent.parent / "build/release/tegula"
 
 
@@ -98,7 +101,7 @@ def gemm_row(args, config, stream):
     out = run(args.tegula, "emu", "--json", "--gemm", "auto", "--repeat", args.repeat, *args.options, config,
               "--stream", stream)
     if not isinstance(out, dict):
-        return ["", "", "", "", "", "", "", out.replace(str(stream), stream.name)]
+        return ["", "", "", "", "", "", "", out]
     runs = out["runs"]
     cycles = sorted({one["cycles"] for one in runs})
     return ["x".join(map(str, out["gemm"])), sum(core["bundles"] > 0 for core in runs[0]["cores"]),
@@ -114,23 +117,48 @@ def gemm(args):
                ("error", False)]
     for folder in args.folders:
         rows = [[title(config, folder), same - 1, *gemm_row(args, config, stream)]
-                for (config, stream), same in pairs(folder).items()]
+                for (config, stream), same in pairs(folder).items() if not is_float(config)]
         exact = sum(row[5] == 0 and row[-1] == "" for row in rows)
         print(f"{len(rows)} distinct pairs, {exact} exact.\n")
         table(columns, rows)
+
+
+def is_float(config):
+    return config.name.startswith(("bf16_", "ternary_"))
+
+
+def bfp16_row(args, config, stream):
+    command = [sys.executable, FOREIGN / "bfp16_gemm.py", "--json", config, stream, "--", *args.options]
+    out = run(*command)
+    if not isinstance(out, dict):
+        return ["", "", "", "", "", "", "", "", out]
+    return ["x".join(map(str, out["shape"])), out["cores"], f"{out['block_rows']}x8", out["values"], out["wrong"],
+            f"{out['to_blocks']:.1e}", f"{out['to_values']:.1e}", out["cycles"], out["message"]]
+
+
+def bfp16(args):
+    columns = [("configuration and stream", False), ("same", True), ("M x K x N", False), ("cores", True), ("blocks", False),
+               ("outputs", True), ("wrong", True), ("L2 to blocks", True), ("L2 to values", True),
+               ("cycles, modelled", True), ("error", False)]
+    for folder in args.folders:
+        table(columns, [[title(config, folder), same - 1, *bfp16_row(args, config, stream)]
+                        for (config, stream), same in pairs(folder).items() if is_float(config)])
+
+
+COMMANDS = {"coverage": coverage, "flood": flood, "gemm": gemm, "bfp16": bfp16}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tegula", type=pathlib.Path, default=TEGULA)
     parser.add_argument("--repeat", type=int, default=3, help="gemm: runs without a new configuration")
-    parser.add_argument("what", choices=["coverage", "flood", "gemm"])
+    parser.add_argument("what", choices=COMMANDS)
     parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="FOLDER")
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     args = parser.parse_args(arguments[:split])
     args.options = arguments[split + 1:]
-    {"coverage": coverage, "flood": flood, "gemm": gemm}[args.what](args)
+    COMMANDS[args.what](args)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Number formats of the array in numpy, by their rules (docs/glossary.md: bf16, bfp16; crRnd)."""
+"""Number formats and multiply-adds of the array in numpy, by their rules (docs/glossary.md: bf16, bfp16, crRnd)."""
 import numpy
 
 
@@ -20,26 +20,51 @@ def to_bf16_even(values):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(numpy.uint16)
 
 
-def exponent(bits):
-    """Biased exponent of bf16 bits as the multiplier takes it: that of a denormal number is 1."""
-    return numpy.maximum(numpy.asarray(bits, numpy.int64) >> 7 & 0xFF, 1)
+def exponent(values):
+    """Biased exponent of fp32 values as the vector unit takes it: that of a denormal number is 1."""
+    bits = numpy.ascontiguousarray(values, numpy.float32).view(numpy.uint32)
+    return numpy.maximum(bits.astype(numpy.int64) >> 23 & 0xFF, 1)
 
 
-def mac(left, right, addend):
-    """fp32 of left * right + addend, all bf16 bits, as one multiply-add of the vector unit.
-
-    Terms are rounded to nearest even to the 24 bits below the largest exponent, where a product counts with the
-    sum of its factors' exponents, then the exact sum once more. A result without normal exponent is +0.
-    """
-    a, b, c = (bf16_bits_to_float(bits).astype(numpy.float64) for bits in (left, right, addend))
-    product_exponent = numpy.where(a * b == 0, 0, exponent(left) + exponent(right) - 127)
-    largest = numpy.maximum(product_exponent, numpy.where(c == 0, 0, exponent(addend)))
-    unit = numpy.ldexp(1.0, largest - 150)
+def add_terms(*terms):
+    """fp32 sum of (value, biased exponent) pairs as the vector unit makes it: each term rounded to nearest even to the
+    24 bits below the largest exponent, the exact sum rounded once more; without a normal exponent it is +0."""
+    largest = numpy.max([numpy.where(value == 0, -1000, exponents) for value, exponents in terms], axis=0)
+    unit = numpy.ldexp(1.0, numpy.maximum(largest, -500) - 150)
     with numpy.errstate(invalid="ignore", over="ignore"):
-        total = numpy.rint(a * b / unit) * unit + numpy.rint(c / unit) * unit
-        special = ~numpy.isfinite(a * b + c)
-        total = numpy.where(special, a * b + c, total) + 0.0
-        result = total.astype(numpy.float32)
+        plain = sum(value for value, _ in terms)
+        total = sum(numpy.rint(value / unit) * unit for value, _ in terms)
+        result = (numpy.where(numpy.isfinite(plain), total, plain) + 0.0).astype(numpy.float32)
     result[numpy.abs(result) < 2.0**-126] = 0
     result.view(numpy.uint32)[numpy.isnan(result)] = 0x7F800001
     return result
+
+
+def mac(left, right, addend):
+    """fp32 of left * right + addend, all bf16 bits, as one multiply-add."""
+    a, b, c = (bf16_bits_to_float(bits) for bits in (left, right, addend))
+    product = a.astype(numpy.float64) * b
+    return add_terms((product, exponent(a) + exponent(b) - 127), (c.astype(numpy.float64), exponent(c)))
+
+
+def to_bfp16(values, rounding):
+    """Mantissas and biased exponents of blocks of 8 along the last axis. rounding: numpy.floor is crRnd 0."""
+    blocks = numpy.ascontiguousarray(values, numpy.float32).reshape(*values.shape[:-1], -1, 8)
+    exponents = numpy.where(blocks == 0, 0, exponent(blocks)).max(axis=-1)
+    mantissas = rounding(numpy.ldexp(blocks.astype(numpy.float64), 133 - exponents[..., None]))
+    return numpy.clip(mantissas, -128, 127).astype(numpy.int8), exponents.astype(numpy.uint8)
+
+
+def bfp16_values(mantissas, exponents):
+    values = numpy.ldexp(mantissas.astype(numpy.float64), exponents[..., None].astype(numpy.int64) - 133)
+    return values.reshape(*values.shape[:-2], -1)
+
+
+def block_macs(a, b, total):
+    """total [M, N] fp32 plus a x b, one multiply-add for each 8 of k. a, b: bfp16 [M or N, K/8, 8], [.., K/8]."""
+    for k in range(a[0].shape[1]):
+        exponents = a[1][:, k].astype(numpy.int64)[:, None] + b[1][:, k]
+        products = a[0][:, k].astype(numpy.int64) @ b[0][:, k].astype(numpy.int64).T
+        total = add_terms((numpy.ldexp(products.astype(numpy.float64), exponents - 266), exponents - 127),
+                          (total.astype(numpy.float64), exponent(total)))
+    return total
