@@ -48,11 +48,13 @@ def mac(left, right, addend):
 
 
 def to_bfp16(values, rounding):
-    """Mantissas and biased exponents of blocks of 8 along the last axis. rounding: numpy.floor is crRnd 0."""
+    """Mantissas and biased exponents of blocks of 8 along the last axis. rounding: numpy.floor (crRnd 0) or numpy.rint
+    (12). A block with a mantissa that would round to 128 gets the next exponent (docs/assumptions.md)."""
     blocks = numpy.ascontiguousarray(values, numpy.float32).reshape(*values.shape[:-1], -1, 8)
     exponents = numpy.where(blocks == 0, 0, exponent(blocks)).max(axis=-1)
-    mantissas = rounding(numpy.ldexp(blocks.astype(numpy.float64), 133 - exponents[..., None]))
-    return numpy.clip(mantissas, -128, 127).astype(numpy.int8), exponents.astype(numpy.uint8)
+    exact = blocks.astype(numpy.float64)
+    exponents = exponents + (rounding(numpy.ldexp(exact, 133 - exponents[..., None])).max(axis=-1) > 127)
+    return rounding(numpy.ldexp(exact, 133 - exponents[..., None])).astype(numpy.int8), exponents.astype(numpy.uint8)
 
 
 def bfp16_values(mantissas, exponents):
