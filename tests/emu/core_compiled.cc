@@ -318,28 +318,6 @@ TEST(CoreCompiled, VectorsInTwoDimensions) {
   EXPECT_EQ(t.r("p3"), 0x70000u + 2 * (64 + 512));
 }
 
-TEST(CoreCompiled, TableLookups) {
-  const auto data = random_bytes(4096, 50);
-  for (const u32 width : {16u, 32u, 64u}) {
-    for (const bool high : {false, true}) {
-      OneInstruction run("vldb.4x" + std::to_string(width) + (high ? ".hi" : ".lo") + " wl3, wh1");
-      std::copy(data.begin(), data.end(), run.core.memory.begin());
-      std::array<u32, 16> addresses{};
-      for (u32 i = 0; i < 8; ++i) addresses[8 + i] = 0x70000 + 72 * i + 5 * (i % 3);
-      run.core.set_wide("x1", addresses.data(), 64);
-      const auto x3 = run.result("x3");
-      const u32 align = width == 16 ? 4 : width == 32 ? 8 : 16;
-      for (u32 i = 0; i < 4; ++i) {
-        u32 at = addresses[8 + i + (high ? 4 : 0)] - 0x70000;
-        at -= at % align;
-        if (i % 2 == 1 && (at / 16) % 2 == 0) at += 16;  // the second copy of the table
-        ASSERT_EQ(element<u64>(x3, i), element<u64>(std::vector<u8>(data.begin() + at, data.end()), 0))
-            << width << high << i;
-      }
-    }
-  }
-}
-
 TEST(CoreCompiled, UpshiftedLoad) {
   OneInstruction run("vlda.ups.4x dm1, s0, upssign0, [p0], #64");
   std::copy(run.x1.begin(), run.x1.end(), run.core.memory.begin());

@@ -309,6 +309,33 @@ TEST(CoreVector, SrsOf64BitLanesAndUnsigned) {
   EXPECT_EQ(t.r("r1"), 1u);
 }
 
+// The shift is a field of 6 bits: 60..63 shift to the left by 4..1.
+TEST(CoreVector, SrsShiftsLeft) {
+  const std::array<i64, 16> values = {
+      0,          1,          -1,         255,        -256,       65535,      0x1234567,    -0x1234567,
+      0x0FFFFFFF, 0x10000000, 0x3FFFFFFF, 0x40000000, -(1 << 28), -(1 << 30), i64{1} << 40, -(i64{1} << 61)};
+  for (u32 by = 1; by <= 4; ++by) {
+    for (u32 saturation : {0u, 1u}) {
+      TestCore t;
+      t.load({"vsrs.2x x1, cml0, s1, srssign0", "nop*4", "mov r1, srsrs_of", "done"});
+      t.set_wide("cml0", values.data(), 128);
+      t.set("crsrsmode", 1);
+      t.set("srssign0", 1);
+      t.set("crsat", saturation);
+      t.set("s1", 64 - by);
+      t.run();
+      const auto x1 = t.wide("x1");
+      for (size_t i = 0; i < 16; ++i) {
+        const __int128 exact = static_cast<__int128>(values[i]) << by;
+        const __int128 clamped = std::clamp<__int128>(exact, INT32_MIN, INT32_MAX);
+        const u32 expected = static_cast<u32>(saturation != 0 ? clamped : exact);
+        ASSERT_EQ(load_le<u32>(x1.data() + 4 * i), expected) << values[i] << " << " << by;
+      }
+      EXPECT_EQ(t.r("r1"), 1u);
+    }
+  }
+}
+
 TEST(CoreVector, UpshiftFromRegisterAndMemory) {
   const auto data = random_bytes(64, 20);
   TestCore t;
@@ -478,19 +505,32 @@ TEST(CoreMemory, WidthsAndSigns) {
   EXPECT_EQ(std::memcmp(t.memory.data() + 0x1020, data.data() + 32, 32), 0);
 }
 
+// A table of 64 entries as programs lay it out: each 32 bytes twice. Entries of 16, 32 and 64 bits are 4, 8
+// and 16 bytes apart for the addresses, which may have low bits set.
 TEST(CoreMemory, TableLookup) {
-  TestCore t;
-  const auto data = random_bytes(1024, 31);
-  std::copy(data.begin(), data.end(), t.memory.begin());
-  t.load({"vldb.4x32.hi wl2, wl1", "nop*8", "done"});
-  std::array<u32, 8> addresses{};
-  for (u32 i = 0; i < 8; ++i) addresses[i] = 0x70000 + 40 * i + i % 3;
-  t.set_wide("wl1", addresses.data(), 32);
-  t.run();
-  const auto w = t.wide("wl2");
-  for (u32 i = 0; i < 4; ++i) {
-    const u32 at = ((addresses[4 + i] & ~7u) | (i % 2 ? 0x10 : 0)) - 0x70000;
-    EXPECT_EQ(std::memcmp(w.data() + 8 * i, data.data() + at, 8), 0) << i;
+  const std::pair<const char*, u32> widths[] = {{"16", 2}, {"32", 4}, {"64", 8}};
+  for (const auto& [name, bytes] : widths) {
+    const auto entries = random_bytes(64 * bytes, 31);
+    for (const bool high : {false, true}) {
+      TestCore t;
+      for (u32 i = 0; i < 64 * bytes; i += 32) {
+        std::copy_n(entries.begin() + i, 32, t.memory.begin() + 0x440 + 2 * i);
+        std::copy_n(entries.begin() + i, 32, t.memory.begin() + 0x440 + 2 * i + 32);
+      }
+      t.load({std::string("vldb.4x") + name + (high ? ".hi" : ".lo") + " wl2, wl1", "nop*8", "done"});
+      std::array<u32, 8> index{}, addresses{};
+      for (u32 i = 0; i < 8; ++i) {
+        index[i] = (i * 23 + 15) % 64;
+        addresses[i] = 0x70440 + index[i] * 2 * bytes + i % (2 * bytes);
+      }
+      t.set_wide("wl1", addresses.data(), 32);
+      t.run();
+      const auto w = t.wide("wl2");
+      for (u32 i = 0; i < 4; ++i) {
+        const u8* entry = entries.data() + index[i + (high ? 4 : 0)] * bytes;
+        EXPECT_EQ(std::memcmp(w.data() + 8 * i, entry, bytes), 0) << name << " lane " << i;
+      }
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "base/bytes.h"
 
@@ -47,6 +48,18 @@ Lane clamp_to(i64 value, i64 low, i64 high, bool& clipped) {
   return static_cast<Lane>(value);
 }
 
+// The shift of SRS is a field of 6 bits; its last four values are shifts to the left by 4 to 1. (Read off
+// compiled exponentials: index * 4 comes from a shift of 62.)
+constexpr u32 kFirstLeftShift = 60;
+
+// value * 2^by where that fits, else the end of the range.
+i64 shift_left(i64 value, u32 by) {
+  const i64 limit = std::numeric_limits<i64>::max() >> by;
+  if (value > limit) return std::numeric_limits<i64>::max();
+  if (value < -limit - 1) return std::numeric_limits<i64>::min();
+  return value * (i64{1} << by);
+}
+
 template <typename Lane, typename Element>
 bool srs_lanes(const u8* src, u32 count, const SrsMode& mode, u8* out) {
   constexpr int kBits = static_cast<int>(sizeof(Element)) * 8;
@@ -54,14 +67,16 @@ bool srs_lanes(const u8* src, u32 count, const SrsMode& mode, u8* out) {
   i64 low = mode.is_signed ? -high - 1 : 0;
   bool overflow = false;
   const u32 shift = mode.shift & 63;
+  const u32 left = shift >= kFirstLeftShift ? 64 - shift : 0;
   const bool even = sizeof(Lane) == 4 && mode.rounding == kConvEven && shift != 0 && shift < 32;
   for (u32 i = 0; i < count; ++i) {
     const i64 lane = load_le<Lane>(src + i * sizeof(Lane));
-    const i64 rounded = even ? (lane + ((i64{1} << (shift - 1)) - 1) + ((lane >> shift) & 1)) >> shift
-                             : shift_round(lane, shift, mode.rounding);
+    const i64 rounded = even        ? (lane + ((i64{1} << (shift - 1)) - 1) + ((lane >> shift) & 1)) >> shift
+                        : left != 0 ? shift_left(lane, left)
+                                    : shift_round(lane, shift, mode.rounding);
     bool clipped = rounded < low || rounded > high;
     overflow |= clipped;
-    i64 value = rounded;
+    i64 value = left != 0 ? static_cast<i64>(static_cast<u64>(lane) << left) : rounded;
     if (mode.saturation & 1) {
       value = std::clamp(rounded, mode.is_signed && mode.saturation == 3 ? -high : low, high);
     }

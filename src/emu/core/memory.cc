@@ -126,8 +126,17 @@ bool bind_partial_store(Binder& b) {
 
 constexpr int kHigh = 256;  // lanes 4..7 of the source
 
-// Four 64-bit reads at addresses taken from a w register; odd ones come from the second copy of the table, 16
-// bytes on.
+// Four 64-bit reads at addresses taken from a w register. A table holds each 32 bytes twice, so that two
+// reads find different banks; its addresses count both: entries of 16, 32, 64 bits are 4, 8, 16 bytes apart,
+// and odd reads go to the second copy. (The tables that compiled programs carry are so laid out; AIE2 does it
+// with 16.)
+constexpr u32 kTableRow = 64;
+
+u32 lookup_address(u32 lane, u32 mask, bool second) {
+  const u32 offset = lane & (kTableRow - 1) & ~mask;
+  return ((lane & ~(kTableRow - 1)) + (second ? kTableRow / 2 : 0) + offset / 2) & 0xFFFFF;
+}
+
 bool bind_lookup(Binder& b) {
   Uop u = b.make(
       [](Machine& m, const Uop& v) {
@@ -135,7 +144,7 @@ bool bind_lookup(Binder& b) {
         u8* buf = m.buffer(v.slot);
         for (u32 i = 0; i < 4; ++i) {
           const u32 lane = m.r(static_cast<u16>(v.a + 4 * i));
-          const u32 address = ((lane & ~v.mask) | (i & 1 ? 0x10 : 0)) & 0xFFFFF;
+          const u32 address = lookup_address(lane, v.mask, (i & 1) != 0);
           const u32 window = address >> 16;
           const u8* memory = window == kOwnWindow        ? m.own
                              : window >= 4 && window < 7 ? m.neighbour[window]
