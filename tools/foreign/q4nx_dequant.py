@@ -21,9 +21,10 @@ import numpy
 
 import array_stream
 import floats
+import q4nx
 
-ROWS, COLUMNS, CORES, ARRAY_COLUMNS = 32, 256, 4, 8
-TILE, RESULT = 5120, 2 * 32 * 256
+CORES, ARRAY_COLUMNS = 4, 8
+ROWS, COLUMNS, TILE, RESULT = q4nx.ROWS, q4nx.COLUMNS, q4nx.BYTES, 2 * 32 * 256
 
 
 def coefficients(random, count):
@@ -39,12 +40,8 @@ def coefficients(random, count):
 def make_tiles(random, count):
     """Bytes of tiles, and their numbers [tile][row][column], scales and minima [tile][column/32][row]."""
     numbers = random.integers(0, 16, (count, ROWS, COLUMNS)).astype(numpy.uint8)
-    scales = coefficients(random, count * 256).reshape(count, 8, ROWS)
-    minima = coefficients(random, count * 256).reshape(count, 8, ROWS)
-    by_column = numbers.reshape(count, 2, 16, COLUMNS).transpose(0, 1, 3, 2)
-    packed = by_column[..., 0::2] | by_column[..., 1::2] << 4
-    parts = [part.reshape(count, -1).view(numpy.uint8) for part in (scales, minima, packed)]
-    return numpy.concatenate(parts, axis=1), numbers, scales, minima
+    scales, minima = (coefficients(random, count * 256).reshape(count, 8, ROWS) for _ in range(2))
+    return q4nx.pack(numbers, scales, minima), numbers, scales, minima
 
 
 def expected(numbers, scales, minima, signed):
