@@ -39,6 +39,10 @@ class Stream:
     def wait(self, column, direction, channel):
         self.ops.append(struct.pack("<4I", 0x80, 16, direction | column << 16, 1 << 8 | 1 << 16 | channel << 24))
 
+    def write_byte(self, address, value):
+        shift = 8 * (address % 4)
+        self.mask_write(address & ~3, value << shift, 0xFF << shift)
+
     def transfer(self, column, direction, channel, bd, argument, offset, length, dims=(), repeat=1, step=0):
         """One task of a shim channel. dims: (count, step) innermost first, up to three, the last without limit."""
         words = [0] * 8

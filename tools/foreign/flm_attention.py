@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Causal attention of a prompt by FastFlowLM's attn.xclbin of Qwen3-0.6B, against plain fp64.
 
-  tools/foreign/flm_attention.py ATTN.XCLBIN [STREAM] --length L [--window N] [--seed S] [-- OPTION...]
+  tools/foreign/flm_attention.py ATTN.XCLBIN [STREAM] --length L [--window N] [--nearest] [--seed S] [-- OPTION...]
 
 The streams are those that 1bit-MONSTER took from FastFlowLM (engine/npu/fused_insts/mha_L*.bin, L of the file name, from 16
 on); they fit the configuration of FastFlowLM 0.9.26 (commit 985bbd4 of ROCm/FastFlowLM), whose later versions take keys
@@ -12,7 +12,7 @@ array; 16 tokens at a time, two heads for each column.
 Without STREAM a stream of our own for the later versions, L a multiple of 128. Read off the program: four heads at a time, one
 for two columns, of 128 tokens, 16 for each core; keys and values in pieces of 128 tokens through the shims of columns 3
 and 7, each for two heads. Words of each core: 0x6200 the length, 0x3C00 where it starts, 0x9080 how many tokens back a
-query sees.
+query sees; the byte at 0x3C24 is crRnd, which --nearest sets to 12.
 
 Printed: the relative L2 distance, and the mean difference. Products are of bfp16 blocks rounded down, so that each
 value is about 2^-7 too low, which does not average out over many tokens. Exit code 0: within 5 % of the size of the
@@ -28,7 +28,7 @@ import array_stream
 import flm_layer
 from flm_layer import HEAD, HEADS, KV_HEADS, PART
 
-PIECE, LENGTH, START, WINDOW = 128, 0x6200, 0x3C00, 0x9080
+PIECE, LENGTH, START, WINDOW, ROUNDING = 128, 0x6200, 0x3C00, 0x9080, 0x3C24
 
 
 def attention(queries, keys, values, window):
@@ -44,10 +44,12 @@ def attention(queries, keys, values, window):
     return out
 
 
-def make_stream(length, window):
+def make_stream(length, window, nearest):
     stream = array_stream.Stream()
     for column in range(8):
         for row in range(2, 6):
+            if nearest:
+                stream.write_byte(array_stream.tile(column, row) + ROUNDING, flm_layer.NEAREST)
             for address, value in ((LENGTH, length), (START, 0), (WINDOW, window)):
                 stream.write(array_stream.tile(column, row) + address, value)
     row_bytes = 2 * HEADS * HEAD
@@ -85,6 +87,7 @@ def main():
     parser.add_argument("stream", type=pathlib.Path, nargs="?")
     parser.add_argument("--length", type=int, required=True)
     parser.add_argument("--window", type=int, default=1 << 20, help="without STREAM")
+    parser.add_argument("--nearest", action="store_true", help="without STREAM: round to nearest even instead of down")
     parser.add_argument("--seed", type=int, default=1)
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -100,7 +103,7 @@ def main():
     cache = numpy.zeros((2, 2, PART // 1024, 4, HEAD), numpy.uint16)
     for kind, part in enumerate((keys, values)):
         cache[kind, :, :args.length] = part.reshape(args.length, 2, 4, HEAD).swapaxes(0, 1)
-    stream = args.stream.read_bytes() if args.stream else make_stream(args.length, args.window)
+    stream = args.stream.read_bytes() if args.stream else make_stream(args.length, args.window, args.nearest)
     report, out = array_stream.emulate(args.config, [stream], {1: queries.tobytes(), 2: cache.tobytes()},
                                        {0: queries.nbytes}, arguments[split + 1:])
     run = report["runs"][0]
