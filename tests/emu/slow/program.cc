@@ -10,6 +10,9 @@ namespace {
 
 using R = isa::Reg;
 constexpr u32 kLineBytes = 16, kMainEnd = 0x2600;
+// In calm programs r17.. hold the control words: one for each kind of operation.
+constexpr u32 kFirstControl = 17, kPositions = 24;
+enum ControlKind : u32 { kIntegerProduct, kElementProduct, kBlockProduct, kIntegerSum, kFloatSum, kControlKinds };
 constexpr R kCounter = R::r15, kLoopStart = R::p7, kTarget = R::p6;
 
 u32 align(u32 x) {
@@ -109,6 +112,30 @@ u32 control_word_for(std::mt19937& random) {
   return bits;
 }
 
+u32 control_word_of(std::mt19937& random, u32 kind) {
+  for (;;) {
+    const u32 word = control_word_for(random);
+    const bool is_float = (word >> 1 & 3) == 2, blocks = is_float && (word >> 3 & 3) == 1;
+    if (kind == kIntegerProduct && !is_float) return word;
+    if (kind == kElementProduct && is_float && !blocks) return word;
+    if (kind == kBlockProduct && blocks && ((word & 0xFE) == 0x0C || random() % 4 == 0)) return word;
+    if (kind == kIntegerSum && !is_float) return word;
+    if (kind == kFloatSum && is_float) return word;
+  }
+}
+
+u32 kind_of_control(const isa::InstrInfo& info) {
+  const bool is_float = info.mnemonic.ends_with(".f");
+  bool product = false, blocks = false;
+  for (const isa::OperandInfo& o : info.operands) {
+    if (o.name != "s1") continue;
+    product = true;
+    blocks = isa::reg_info(isa::reg_class(o.cls).members[0]).bits % 9 == 0;
+  }
+  if (!product) return is_float ? kFloatSum : kIntegerSum;
+  return !is_float ? kIntegerProduct : blocks ? kBlockProduct : kElementProduct;
+}
+
 u32 interesting(std::mt19937& random) {
   const u32 x = static_cast<u32>(random());
   switch (random() % 8) {
@@ -168,6 +195,10 @@ Start random_start(u32 seed) {
     } else {
       const u32 from = static_cast<u32>(random() % (kMemoryBytes / 64 - 4)) * 64;
       std::copy_n(out.memory.begin() + from, v.size, v.bytes.begin());
+    }
+    if (info.parts[0].bank == isa::Bank::kR && info.parts[0].bit >= 32 * kFirstControl &&
+        info.parts[0].bit < 32 * (kFirstControl + kControlKinds)) {
+      v.set<u32>(0, control_word_of(random, info.parts[0].bit / 32 - kFirstControl));
     }
     if (reg == R::crSCDEn || reg == R::crMCDEn) v.set<u32>(0, 1);
     if (reg == R::le || reg == R::ls) v.set<u32>(0, 0xFFFFC);
@@ -242,6 +273,7 @@ R ProgramMaker::choose_register(const isa::Instr& instr, int operand) {
     if (info.mnemonic.starts_with("vldb.4x") && o.name == "src") return value >> 16 == kOwnBase >> 16;
     if (info.slot == isa::Slot::kVec && o.name == "acc") {
       const bool is_float = info.mnemonic.ends_with(".f");
+      if (options_.calm) return isa::reg_info(reg).parts[0].bit / 32 == kFirstControl + kind_of_control(info);
       return value >> 14 == 0 && ((value >> 1 & 3) == 2) == is_float;
     }
     if (o.name == "mod" && info.mnemonic == "vshuffle") return value < 0xC38;
@@ -255,7 +287,7 @@ R ProgramMaker::choose_register(const isa::Instr& instr, int operand) {
     }
   }
   R reg = any();
-  for (int tries = 0; tries < 24 && !good(reg); ++tries) reg = any();
+  for (int tries = 0; tries < 64 && !good(reg); ++tries) reg = any();
   return reg;
 }
 
@@ -307,6 +339,34 @@ bool ProgramMaker::in_loop(u32 pc) const {
                      [&](const Loop& l) { return pc >= l.begin && pc < l.end; });
 }
 
+bool ProgramMaker::calm(const isa::Instr& instr) {
+  const isa::InstrInfo& info = isa::info(instr.op);
+  if (rule_of(instr.op)->meet != nullptr) return false;
+  for (const char* rare : {"vshuffle", "vshift", "vldb.4x", "event", "vst.flush"}) {
+    if (info.mnemonic.starts_with(rare) && !chance(2)) return false;
+  }
+  for (u32 i = 0; i < info.operands.size(); ++i) {
+    const isa::OperandInfo& o = info.operands[i];
+    if (o.kind == isa::OperandKind::kImm) continue;
+    const auto parts = isa::reg_info(instr.reg(static_cast<int>(i))).parts;
+    const isa::Bank bank = parts.empty() ? isa::Bank::kX : parts[0].bank;
+    const u32 number = parts.empty() ? 0 : parts[0].bit / 32;
+    const bool control = bank == isa::Bank::kR && number >= kFirstControl && number < kPositions;
+    const bool position = bank == isa::Bank::kR && number >= kPositions && number < kPositions + 3;
+    const bool address = bank == isa::Bank::kP || bank == isa::Bank::kM || bank == isa::Bank::kDn ||
+                         bank == isa::Bank::kDj || bank == isa::Bank::kDc;
+    if (info.slot == isa::Slot::kVec && o.name == "acc" && number != kFirstControl + kind_of_control(info)) return false;
+    if (o.is_out && control) return false;
+    const bool data = o.name == "dst" || o.name == "src" || o.name == "d0" || o.name == "s0" || o.name == "s1";
+    if (data && (address || position)) return false;
+    if (o.is_out && position && info.mnemonic.find("512") == std::string_view::npos &&
+        info.mnemonic.find("5") == std::string_view::npos) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Registers that hold the structure together stay as they are; blocks of infinities have no meaning.
 bool ProgramMaker::allowed(const isa::Instr& instr, u32 pc) {
   const auto inside = [&](const auto& ranges) {
@@ -315,7 +375,7 @@ bool ProgramMaker::allowed(const isa::Instr& instr, u32 pc) {
   };
   const bool function = inside(functions_), counted = function || in_loop(pc), hardware = inside(hardware_);
   const isa::InstrInfo& info = isa::info(instr.op);
-  if (!options_.outside && rule_of(instr.op)->meet != nullptr) return false;
+  if (options_.calm && !calm(instr)) return false;
   for (u32 i = 0; i < info.outs; ++i) {
     const R reg = instr.reg(static_cast<int>(i));
     if (reg == R::ls || reg == R::le || reg == R::lr) return false;
@@ -419,9 +479,9 @@ bool ProgramMaker::free_until(u32 from, u32 to) const {
 }
 
 bool ProgramMaker::hardware_loop(u32 pc) {
-  if (!free_until(pc, pc + 0x130)) return false;
-  const u32 last = align(pc + 3 * kLineBytes + 96) + kLineBytes * pick(4);
-  const u32 start = last - kLineBytes * pick(5);
+  if (!free_until(pc, pc + 0x230)) return false;
+  const u32 last = align(pc + 3 * kLineBytes + 96) + kLineBytes * pick(options_.calm ? 20 : 4);
+  const u32 start = last - kLineBytes * pick(options_.calm ? 20 : 5);
   const u32 count = chance(15) ? pick(40) : pick(9);
   std::array<std::string, 3> lines = {"movxm ls, #" + std::to_string(start),
                                       "movxm le, #" + std::to_string(last),
@@ -467,7 +527,7 @@ bool ProgramMaker::forward_branch(u32 pc) {
 
 bool ProgramMaker::software_loop(u32 pc) {
   if (in_loop(pc) || core_->in_flight(kCounter) || core_->in_flight(kLoopStart)) return false;
-  const u32 begin = align(pc + 2 * kLineBytes), end = begin + kLineBytes * (2 + pick(24));
+  const u32 begin = align(pc + 2 * kLineBytes), end = begin + kLineBytes * (2 + pick(options_.calm ? 50 : 24));
   if (!free_until(pc, end + 9 * kLineBytes)) return false;
   isa::Bundle bundle;
   if (!emit(pc, with(bundle, parse("movxm r15, #" + std::to_string(1 + pick(4)))))) return false;
@@ -559,7 +619,8 @@ bool ProgramMaker::extend(u32 pc) {
     fixed_.insert(pc);
     return plain(pc, {parse("done")});
   }
-  if (chance(5) && structure(pc)) return true;
+  if (options_.calm && pc == 0 && forward_branch(pc)) return true;
+  if (chance(options_.calm ? 3 : 5) && structure(pc)) return true;
   if (made_.count(pc) != 0) return true;  // a structure that came to nothing
   if (chance(25)) {
     static const auto kUseful = [] {

@@ -14,7 +14,8 @@ namespace tegula::emu::slow {
 struct ProgramOptions {
   u32 bundles = 150;       // addresses to fill, about
   u32 most_cycles = 2500;  // a program that runs longer is given up
-  bool outside = true;  // with locks, streams, the cascade and registers of the tile
+  // Addresses change by their updates alone and control words stay, as in inner loops; without what is outside.
+  bool calm = false;
   std::string_view focus;  // families to prefer: a part of the mnemonic
 };
 
@@ -76,6 +77,7 @@ class ProgramMaker {
   isa::Reg choose_register(const isa::Instr& instr, int operand);
   i64 choose_immediate(const isa::Instr& instr, int operand);
   i64 constant_for(isa::Reg reg);
+  bool calm(const isa::Instr& instr);
   bool allowed(const isa::Instr& instr, u32 pc);
   isa::Instr parse(const std::string& text);
 
