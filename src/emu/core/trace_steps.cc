@@ -72,7 +72,6 @@ void mark_address(TraceStep& step, const AddressOp& a) {
 void add_use(TraceStep& step, isa::Reg reg, isa::OperandTiming when, bool write) {
   for (const isa::RegPart& part : isa::reg_info(reg).parts) {
     const u16 offset = part_offset(part);
-    if (offset >= kBankFifo) continue;
     const u8 cycle = std::max<u8>(when.cycle, 1);
     step.uses.push_back({offset, static_cast<u16>((part.bits + 7) / 8), cycle, when.bypass, write});
     step.longest = std::max(step.longest, cycle);

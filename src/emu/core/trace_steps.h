@@ -10,11 +10,12 @@
 
 namespace tegula::emu {
 
-// Registers as cells: 4 bytes, in the vector bank 32, among accumulators 64. The last cell is data memory.
+// Registers as cells: 4 bytes, in the vector bank 32, among accumulators and FIFO lines 64. The last cell is
+// data memory.
 constexpr u32 kScalarCells = kBankX / 4;
 constexpr u32 kVectorCells = kScalarCells + (kBankE - kBankX) / 32;
 constexpr u32 kBlockCells = kVectorCells + (kBankAcc - kBankE) / 4;
-constexpr u32 kMemoryCell = kBlockCells + (kBankFifo - kBankAcc) / 64;
+constexpr u32 kMemoryCell = kBlockCells + (kRegisterBytes - kBankAcc) / 64;
 constexpr u32 kCells = kMemoryCell + 1;
 using CellSet = std::bitset<kCells>;
 

@@ -351,7 +351,8 @@ void Core::reserve(const Flight& f, std::vector<Reserved>& outs, std::vector<Bus
     for (const std::vector<Busy>* list : std::initializer_list<const std::vector<Busy>*>{&busy_, &units}) {
       for (const Busy& b : *list) {
         if (b.unit == mine.unit && b.from < mine.until && mine.from < b.until && !(b.weak && mine.weak)) {
-          throw Illegal{"two instructions in one unit: " + std::string(isa::unit_name(b.unit)), f.pc, f.index, b.place};
+          throw Illegal{"two instructions in one unit: " + std::string(isa::unit_name(b.unit)), f.pc, f.index,
+                        b.place};
         }
       }
     }

@@ -73,8 +73,8 @@ TEST(SlowCore, RandomProgramsAreTheSame) {
     }
   }
   const auto number = [](u64 n) { return static_cast<unsigned long long>(n); };
-  std::printf("%llu bundles in %llu programs, %llu of them in traces; %llu programs given up\n", number(issued),
-              number(programs), number(traced), number(given_up));
+  std::printf("%llu bundles in %llu programs, %llu of them in traces; %llu programs given up\n",
+              number(issued), number(programs), number(traced), number(given_up));
   coverage.print();
 }
 

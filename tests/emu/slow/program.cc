@@ -12,7 +12,14 @@ using R = isa::Reg;
 constexpr u32 kLineBytes = 16, kMainEnd = 0x2600;
 // In calm programs r17.. hold the control words: one for each kind of operation.
 constexpr u32 kFirstControl = 17, kPositions = 24;
-enum ControlKind : u32 { kIntegerProduct, kElementProduct, kBlockProduct, kIntegerSum, kFloatSum, kControlKinds };
+enum ControlKind : u32 {
+  kIntegerProduct,
+  kElementProduct,
+  kBlockProduct,
+  kIntegerSum,
+  kFloatSum,
+  kControlKinds
+};
 constexpr R kCounter = R::r15, kLoopStart = R::p7, kTarget = R::p6;
 
 u32 align(u32 x) {
@@ -355,9 +362,11 @@ bool ProgramMaker::calm(const isa::Instr& instr) {
     const bool position = bank == isa::Bank::kR && number >= kPositions && number < kPositions + 3;
     const bool address = bank == isa::Bank::kP || bank == isa::Bank::kM || bank == isa::Bank::kDn ||
                          bank == isa::Bank::kDj || bank == isa::Bank::kDc;
-    if (info.slot == isa::Slot::kVec && o.name == "acc" && number != kFirstControl + kind_of_control(info)) return false;
+    if (info.slot == isa::Slot::kVec && o.name == "acc" && number != kFirstControl + kind_of_control(info))
+      return false;
     if (o.is_out && control) return false;
-    const bool data = o.name == "dst" || o.name == "src" || o.name == "d0" || o.name == "s0" || o.name == "s1";
+    const bool data =
+        o.name == "dst" || o.name == "src" || o.name == "d0" || o.name == "s0" || o.name == "s1";
     if (data && (address || position)) return false;
     if (o.is_out && position && info.mnemonic.find("512") == std::string_view::npos &&
         info.mnemonic.find("5") == std::string_view::npos) {
@@ -527,7 +536,8 @@ bool ProgramMaker::forward_branch(u32 pc) {
 
 bool ProgramMaker::software_loop(u32 pc) {
   if (in_loop(pc) || core_->in_flight(kCounter) || core_->in_flight(kLoopStart)) return false;
-  const u32 begin = align(pc + 2 * kLineBytes), end = begin + kLineBytes * (2 + pick(options_.calm ? 50 : 24));
+  const u32 begin = align(pc + 2 * kLineBytes),
+            end = begin + kLineBytes * (2 + pick(options_.calm ? 50 : 24));
   if (!free_until(pc, end + 9 * kLineBytes)) return false;
   isa::Bundle bundle;
   if (!emit(pc, with(bundle, parse("movxm r15, #" + std::to_string(1 + pick(4)))))) return false;

@@ -14,7 +14,8 @@ namespace tegula::emu::slow {
 struct ProgramOptions {
   u32 bundles = 150;       // addresses to fill, about
   u32 most_cycles = 2500;  // a program that runs longer is given up
-  // Addresses change by their updates alone and control words stay, as in inner loops; without what is outside.
+  // Addresses change by their updates alone and control words stay, as in inner loops; without what is
+  // outside.
   bool calm = false;
   std::string_view focus;  // families to prefer: a part of the mnemonic
 };
@@ -40,7 +41,7 @@ class ProgramMaker {
   const std::vector<u8>& program() const { return program_; }
   const Core& result() const { return *core_; }
   u64 issued() const { return issued_; }
-  const std::string& why() const { return why_; }  // given up
+  const std::string& why() const { return why_; }           // given up
   const std::set<u32>& addresses() const { return made_; }  // of the bundles
   const std::map<isa::Op, u64>& executed() const { return executed_; }
 
