@@ -60,7 +60,7 @@ struct NodeOptions {
   std::string path;         // real node to open; empty: the first that answers as amdxdna
   bool stale_cache = true;  // emulated: CPU and device see each other's writes only after flush / invalidate
   unsigned threads = 0;     // emulated: host threads for the array, 0 = the emulator's default
-  bool watch = false;       // emulated: a run fails when it reads what nothing has written
+  bool watch = false;       // emulated: a run fails when it reads what nothing has written, or has a race
   int driver_minor = 16;    // emulated driver version 0.N (6 or 16), used when driver_major is 0
   int driver_major = 0;     // 1 = the out-of-tree driver 1.0
 };

@@ -61,7 +61,8 @@ RunEnd translate_end(emu::RunEnd end) {
 class EmulatedArray : public ArrayBackend {
  public:
   explicit EmulatedArray(const ArrayOptions& options) : options_(options) {
-    if (options.watch) array_.watch({.uninitialised = true, .alignment = true});
+    if (options.watch)
+      array_.watch({.uninitialised = true, .hazards = true, .races = true, .alignment = true});
   }
 
   Result<void> load(ByteSpan image) override {
@@ -80,10 +81,9 @@ class EmulatedArray : public ArrayBackend {
     outcome.column = result.tile.col;
     outcome.row = result.tile.row;
     outcome.message = result.message;
-    if (result.ok() && !result.report.poison.empty()) {
+    if (result.ok() && result.report.count() != 0) {
       outcome.end = RunEnd::kArrayError;
-      outcome.message =
-          result.report.poison.front() + " (" + std::to_string(result.report.poison.size()) + " such reads)";
+      outcome.message = result.report.first() + " (" + std::to_string(result.report.count()) + " findings)";
     }
     count(result.report, &outcome.counts);
     return outcome;

@@ -21,6 +21,12 @@ const char* run_end_name(RunEnd end) {
   return "unknown";
 }
 
+std::string Findings::first() const {
+  if (!poison.empty()) return poison.front();
+  if (!races.empty()) return races.front().text();
+  return hazards.empty() ? std::string() : hazards.front().text();
+}
+
 Array::Array(const CoreFactory& factory) : engine_(std::make_unique<Engine>(factory)) {}
 Array::~Array() = default;
 Array::Array(Array&&) noexcept = default;

@@ -114,6 +114,8 @@ struct Checks {
 struct HazardReport {
   arch::Tile tile;
   Hazard hazard;
+
+  std::string text() const { return arch::tile_name(tile) + ": pc " + hazard.text(); }
 };
 
 constexpr u32 kConfiguration = 0xFFFFFFFF;  // RaceAccess::place, before any stream
@@ -156,6 +158,7 @@ struct Findings {
   std::vector<RaceReport> races;  // at most 16 for each memory
 
   size_t count() const { return poison.size() + hazards.size() + races.size(); }
+  std::string first() const;  // one of them as text; empty: there is none
 };
 
 struct RunReport : Findings {

@@ -312,7 +312,7 @@ RunReport Engine::finish_report(u64 start) const {
       if (hazard.kind == Hazard::Kind::kEarlyRead) {
         if (checks_.early_reads || hazard.results_used == 0) report.hazards.push_back({core.tile, hazard});
       } else {
-        report.poison.push_back(arch::tile_name(core.tile) + ": pc " + hazard.text());
+        report.poison.push_back(HazardReport{core.tile, hazard}.text());
       }
     }
   }

@@ -104,9 +104,7 @@ std::string findings_text(const emu::Findings& findings, const emu::Checks& chec
   count(checks.races, "races", findings.races.size());
   count(checks.uninitialised, "reads of what nothing has written", findings.poison.size());
   std::vector<std::string> hazards, races;
-  for (const emu::HazardReport& one : findings.hazards) {
-    hazards.push_back(arch::tile_name(one.tile) + ": pc " + one.hazard.text());
-  }
+  for (const emu::HazardReport& one : findings.hazards) hazards.push_back(one.text());
   for (const emu::RaceReport& one : findings.races) races.push_back(one.text());
   return out + "\n" + lines("hazard", hazards) + lines("race", races) + lines("uninit", findings.poison);
 }

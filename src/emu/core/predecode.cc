@@ -1,5 +1,7 @@
 // Bundles to micro-operations: binds each slot's instruction, orders the slots so that all read before any
 // writes, and collects operand timings for diagnosis.
+#include <algorithm>
+
 #include "emu/core/binder.h"
 #include "emu/core/text.h"
 
@@ -117,6 +119,15 @@ std::vector<Uop> order_slots(std::vector<BoundSlot>& slots) {
   return out;
 }
 
+bool part_of(isa::Reg part, isa::Reg whole) {
+  std::vector<Range> parts, all;
+  add_ranges(part, parts);
+  add_ranges(whole, all);
+  return std::any_of(parts.begin(), parts.end(), [&](Range a) {
+    return std::any_of(all.begin(), all.end(), [&](Range b) { return meet(a, b); });
+  });
+}
+
 void collect_accesses(const isa::Instr& instr, Decoded& out) {
   const isa::InstrInfo& info = isa::info(instr.op);
   const isa::Timing& timing = isa::timing(instr);
@@ -129,7 +140,16 @@ void collect_accesses(const isa::Instr& instr, Decoded& out) {
   };
   for (size_t i = 0; i < info.operands.size(); ++i) {
     if (info.operands[i].kind != isa::OperandKind::kReg) continue;
-    add(instr.reg(static_cast<int>(i)), timing.operand[i], info.operands[i].is_out);
+    const isa::Reg reg = instr.reg(static_cast<int>(i));
+    if (reg != isa::Reg::plfr0 && reg != isa::Reg::plfr1) {
+      add(reg, timing.operand[i], info.operands[i].is_out);
+      continue;
+    }
+    // The state of a load FIFO: each part is read at the cycle at which it is written.
+    for (size_t k = 0; k < info.operands.size(); ++k) {
+      const isa::Reg part = instr.reg(static_cast<int>(k));
+      if (info.operands[k].is_out && part_of(part, reg)) add(part, timing.operand[k], false);
+    }
   }
   for (const auto& [reg, when] : timing.implicit_uses) add(reg, when, false);
   for (const auto& [reg, when] : timing.implicit_defs) add(reg, when, true);

@@ -283,15 +283,17 @@ void Core::step_pointer(Flight& f, u32 base) {
   }
 }
 
-// Four addresses out of the eight words of the source; every other one is in the second half of 32 bytes.
+// Four addresses out of the eight words of the source. A table lies twice, 32 bytes of it in each 64: the word
+// counts bytes of both copies, odd reads are of the second.
 void Core::form_lookup(Flight& f) const {
-  const u32 bytes = f.mnemonic.find("4x16") != std::string_view::npos   ? 4
+  const u32 entry = f.mnemonic.find("4x16") != std::string_view::npos   ? 4
                     : f.mnemonic.find("4x32") != std::string_view::npos ? 8
                                                                         : 16;
   const u32 first = f.mnemonic.ends_with(".hi") ? 4 : 0;
   for (u32 i = 0; i < 4; ++i) {
-    f.address = f.in("src").get<u32>(first + i) & ~(bytes - 1);
-    if (i % 2 != 0) f.address |= 0x10;
+    const u32 word = f.in("src").get<u32>(first + i);
+    const u32 row = word / 64, place = word % 64 / entry * entry / 2;
+    f.address = row * 64 + place + (i % 2 != 0 ? 32 : 0);
     if (f.address < kOwnBase || f.address > kOwnBase + kMemoryBytes - 8)
       f.illegal("look-up outside the memory");
     f.gather.push_back(f.address);
