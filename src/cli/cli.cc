@@ -179,7 +179,7 @@ CLI::App* add_isa(CLI::App& app, IsaCommand& command) {
   return isa;
 }
 
-void add_flood(CLI::App* emu, CLI::Option* stream, EmuCommand& command) {
+void add_other_modes(CLI::App* emu, CLI::Option* stream, EmuCommand& command) {
   auto* flood = emu->add_flag("--flood", command.flood,
                               "instead of a stream: random data on every input until every core has run; "
                               "exits with 1 when one falls short");
@@ -191,7 +191,17 @@ void add_flood(CLI::App* emu, CLI::Option* stream, EmuCommand& command) {
   emu->add_option("--data", command.data,
                   "with --flood: what inputs get, over and over, instead of random bytes")
       ->needs(flood);
+  auto* calibrate = emu->add_option(
+      "--calibrate", command.calibrate,
+      "FOLDER: instead of a file: run the products there whose rates on silicon are published, and print "
+      "modelled against published; without the files, says which they are");
+  calibrate->excludes(stream)->excludes(flood);
   emu->callback([&command] {
+    if (!command.calibrate.empty()) {
+      if (!command.files.empty()) throw CLI::ValidationError("file", "none with --calibrate");
+      return;
+    }
+    if (command.files.empty()) throw CLI::RequiredError("file");
     if (command.flood) return;
     if (command.streams.empty()) throw CLI::RequiredError("--stream or --flood");
     if (command.files.size() > 1) throw CLI::ValidationError("file", "more than one needs --flood");
@@ -200,10 +210,10 @@ void add_flood(CLI::App* emu, CLI::Option* stream, EmuCommand& command) {
 
 CLI::App* add_emu(CLI::App& app, EmuCommand& command) {
   CLI::App* emu = app.add_subcommand("emu", "run a configuration and its streams on the emulated array");
-  emu->add_option("file", command.files, "xclbin, PDI or CDO; several with --flood")->required();
+  emu->add_option("file", command.files, "xclbin, PDI or CDO; several with --flood");
   auto* stream = emu->add_option("--stream", command.streams,
                                  "instruction stream: raw bytes, or hexadecimal words one a line");
-  add_flood(emu, stream, command);
+  add_other_modes(emu, stream, command);
   emu->add_option("--arg", command.args, "N=FILE: the bytes of argument N");
   emu->add_option("--out", command.outs, "N=FILE:BYTES: write argument N to FILE afterwards");
   emu->add_option(

@@ -151,8 +151,7 @@ Result<int> run_gemms(const EmuCommand& command, emu::Session& session, const By
       runs.push_back(one);
       continue;
     }
-    std::printf("run %d: %llux%llux%llu, ", i + 1, static_cast<unsigned long long>(shape.m),
-                static_cast<unsigned long long>(shape.k), static_cast<unsigned long long>(shape.n));
+    std::printf("run %d: %s, ", i + 1, shape_name(shape).c_str());
     if (outcome.run.ok()) {
       std::printf("%llu of %llu outputs wrong%s%s, %llu cycles modelled, %.2f s wall\n",
                   static_cast<unsigned long long>(outcome.wrong),
@@ -220,6 +219,7 @@ Result<int> emulate(const EmuCommand& command) {
 
 int cmd_emu(const EmuCommand& command) {
   if (command.flood) return cmd_flood(command);
+  if (!command.calibrate.empty()) return cmd_calibrate(command);
   const Result<int> code = emulate(command);
   return code.ok() ? *code : print_error(code.error());
 }

@@ -104,10 +104,11 @@ struct EmuCommand {
   int repeat = 1;                    // products with other data, without a new configuration
   u64 seed = 1;
   int threads = 0;
-  u64 max_cycles = 0;    // 0: the driver's watchdog
-  bool flood = false;    // no stream: random data on every input
-  u64 bundles = 10'000;  // with flood: of each core
-  std::string data;      // with flood: file whose bytes inputs get, over and over; empty: random ones
+  u64 max_cycles = 0;     // 0: the driver's watchdog
+  bool flood = false;     // no stream: random data on every input
+  u64 bundles = 10'000;   // with flood: of each core
+  std::string data;       // with flood: file whose bytes inputs get, over and over; empty: random ones
+  std::string calibrate;  // folder with published programs: compare their rates instead; empty: no
   std::vector<std::string> checks;  // words of --check
   std::string trace;                // Perfetto file to write; empty: none
   std::string html;                 // page to write; empty: none
@@ -135,7 +136,8 @@ int cmd_asm(const AsmCommand& command);
 int cmd_lint(const LintCommand& command);  // 0 clean or warnings only, 1 a rule is broken, 2 error
 int cmd_isa(const IsaCommand& command);    // 1 when a file has instructions that are not executed
 int cmd_emu(const EmuCommand& command);
-int cmd_flood(const EmuCommand& command);  // cmd_emu with flood: 1 when a core falls short
+int cmd_flood(const EmuCommand& command);      // cmd_emu with flood: 1 when a core falls short
+int cmd_calibrate(const EmuCommand& command);  // cmd_emu with calibrate: 1 when a product is wrong
 int cmd_bench(const BenchCommand& command);
 int cmd_doctor(bool json);
 

@@ -78,8 +78,7 @@ class ArrayBackend {
 
 struct ArrayOptions {
   unsigned threads = 0;  // 0 = the emulator's default
-  bool watch =
-      false;  // a run fails (kArrayError) when something reads registers or memory that nothing has written
+  bool watch = false;    // a run fails (kArrayError) with what emu::Checks finds
 };
 
 using ArrayFactory = std::function<std::unique_ptr<ArrayBackend>(const ArrayOptions&)>;

@@ -65,6 +65,10 @@ Result<GemmShape> gemm_shape(const std::string& text, ByteSpan stream) {
   return shape;
 }
 
+std::string shape_name(const GemmShape& shape) {
+  return std::to_string(shape.m) + "x" + std::to_string(shape.k) + "x" + std::to_string(shape.n);
+}
+
 GemmOutcome run_gemm(emu::Session& session, ByteSpan stream, const GemmShape& shape, u64 seed,
                      const emu::RunOptions& options) {
   std::mt19937_64 random(seed);

@@ -16,6 +16,8 @@ struct GemmShape {
 // "M,K,N", or "auto": from how far the stream reaches into its three arguments.
 Result<GemmShape> gemm_shape(const std::string& text, ByteSpan stream);
 
+std::string shape_name(const GemmShape& shape);  // "128x2048x1024"
+
 struct GemmOutcome {
   emu::RunResult run;
   u64 wrong = 0;  // elements of C that differ; meaningless when the run failed
