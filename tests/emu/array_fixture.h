@@ -178,6 +178,10 @@ class Bench {
                      : std::make_unique<ScriptedCore>(found->second.first, found->second.second);
         }) {}
 
+  // With the real cores.
+  struct RealCores {};
+  explicit Bench(RealCores) {}
+
   void write(Tile tile, u32 offset, u32 value) {
     const auto done = array.write32(arch::tile_address(tile, offset), value);
     ASSERT_TRUE(done.ok()) << done.error().message;
