@@ -8,10 +8,7 @@
 #include <algorithm>
 #include <string>
 
-#include "arch/dma.h"
-#include "arch/grid.h"
-#include "arch/stream_switch.h"
-#include "format/txn.h"
+#include "compiler/emit/array_writer.h"
 
 namespace tegula::compiler {
 namespace {
@@ -37,92 +34,25 @@ struct ShimBds {
         results(kBdSets + kBdSets * kActivationBds + static_cast<int>(run % kBdSets)) {}
 };
 
-// Collects configuration commands; the first error sticks.
-class ArrayWriter {
- public:
-  void write(int col, int row, u32 offset, u32 value) {
-    cdo_.write(arch::tile_address(col, row, offset), value);
-  }
-  void mask(int col, int row, u32 offset, u32 mask, u32 value) {
-    cdo_.mask_write(arch::tile_address(col, row, offset), mask, value);
-  }
-  void block(int col, int row, u32 offset, std::span<const u32> words) {
-    cdo_.block_write(arch::tile_address(col, row, offset), words);
-  }
-  void bd(int col, int row, int number, const Bd& bd) {
-    const TileKind kind = arch::tile_kind(row);
-    auto words = arch::encode(kind, bd);
-    if (!words.ok()) {
-      if (status_.ok()) status_ = words.error();
-      return;
-    }
-    block(col, row, arch::bd_offset(kind, number), std::span(words->data(), arch::traits(kind).bd_words));
-  }
-  void start(int col, int row, Direction direction, int channel, int first_bd) {
-    const TileKind kind = arch::tile_kind(row);
-    write(col, row, arch::channel_queue(kind, direction, channel),
-          arch::encode_task({.first_bd = static_cast<u8>(first_bd)}));
-    mask(col, row, arch::channel_ctrl(kind, direction, channel), 0, 0);
-  }
-  void connect(int col, int row, arch::Port slave, arch::Port master) {
-    const TileKind kind = arch::tile_kind(row);
-    const int s = arch::slave_number(kind, slave);
-    const int m = arch::master_number(kind, master);
-    write(col, row, arch::slave_offset(kind, s), arch::circuit_slave());
-    write(col, row, arch::master_offset(kind, m), arch::circuit_master(s));
-  }
-  Result<std::vector<format::CdoCommand>> finish() const {
-    TRY(status_);
-    return cdo_.commands();
-  }
-
- private:
-  format::CdoWriter cdo_;
-  Result<void> status_;
-};
-
-arch::Port port(PortKind kind, int index) {
-  return {kind, static_cast<u8>(index)};
-}
-
-std::vector<u32> to_words(ByteSpan bytes) {
-  std::vector<u32> words((bytes.size() + 3) / 4, 0);
-  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<u8*>(words.data()));
-  return words;
-}
-
 void load_core(ArrayWriter& out, int col, int row, ByteSpan program) {
-  out.mask(col, row, arch::kCoreControl, arch::kCoreEnable, 0);
-  for (Direction direction : {Direction::kMm2s, Direction::kS2mm}) {
-    for (int channel = 0; channel < 2; ++channel) {
-      out.mask(col, row, arch::channel_ctrl(TileKind::kCore, direction, channel), arch::kCtrlReset,
-               arch::kCtrlReset);
-    }
-  }
-  const u32 row_word = static_cast<u32>(row - arch::kFirstCoreRow);
-  out.write(col, row, kCoreRowWord, row_word);
-  out.block(col, row, arch::kCoreProgramOffset, to_words(program));
-  for (Direction direction : {Direction::kMm2s, Direction::kS2mm}) {
-    for (int channel = 0; channel < 2; ++channel) {
-      out.mask(col, row, arch::channel_ctrl(TileKind::kCore, direction, channel), arch::kCtrlReset, 0);
-    }
-  }
+  out.stop_core(col, row);
+  out.write(col, row, kCoreRowWord, static_cast<u32>(row - arch::kFirstCoreRow));
+  out.program(col, row, program);
+  out.release_dma(col, row);
 }
 
 void reset_core(ArrayWriter& out, int col, int row, const MatmulConfig& config) {
-  out.mask(col, row, arch::kCoreControl, arch::kCoreReset, arch::kCoreReset);
-  out.mask(col, row, arch::kCoreControl, arch::kCoreReset, 0);
+  out.reset_core(col, row);
   u32 start[16] = {};
   start[kLockAEmpty] = config.a_ring;
   start[kLockBEmpty] = config.b_ring;
   start[kLockCEmpty] = config.c_ring;
-  for (int lock = 0; lock < 16; ++lock)
-    out.write(col, row, arch::lock_offset(TileKind::kCore, lock), start[lock]);
+  for (int lock = 0; lock < 16; ++lock) out.lock(col, row, lock, start[lock]);
 }
 
 void init_mem_locks(ArrayWriter& out, int col) {
   for (int lock = 0; lock < 2 * kCoreRows; ++lock) {
-    out.write(col, arch::kMemRow, arch::lock_offset(TileKind::kMem, lock), lock % 2 == 0 ? kJoinDepth : 0);
+    out.lock(col, arch::kMemRow, lock, lock % 2 == 0 ? kJoinDepth : 0);
   }
 }
 
@@ -243,26 +173,10 @@ void result_routes(ArrayWriter& out, int col) {
               port(PortKind::kSouth, arch::shim_s2mm_south(kResultsChannel)));
 }
 
-// Tokens: packets of id 15 from the shim's TileCtrl to the controller, with the values of every public file.
-void token_route(ArrayWriter& out, int col) {
-  const int slave = arch::slave_number(TileKind::kShim, port(PortKind::kTileCtrl, 0));
-  const int master = arch::master_number(TileKind::kShim, port(PortKind::kSouth, arch::kShimTokenSouth));
-  constexpr u8 kArbiter = 5, kMsel = 3;
-  out.write(col, 0, arch::slave_offset(TileKind::kShim, slave), arch::packet_slave());
-  out.write(
-      col, 0, arch::slot_offset(TileKind::kShim, slave, 0),
-      arch::packet_slot({.id = arch::kTokenPacketId, .mask = 0x1F, .msel = kMsel, .arbiter = kArbiter}));
-  out.write(col, 0, arch::master_offset(TileKind::kShim, master),
-            arch::packet_master({.arbiter = kArbiter, .select = 1 << kMsel}));
-}
-
 void shim_mux(ArrayWriter& out, int col) {
   const int channels = col < kCoreRows ? 2 : 1;  // activations enter at the first four columns only
-  for (int channel = 0; channel < channels; ++channel) {
-    out.mask(col, 0, arch::kShimMux, arch::shim_mux_mask(channel), arch::shim_mux_value(channel));
-  }
-  out.mask(col, 0, arch::kShimDemux, arch::shim_demux_mask(kResultsChannel),
-           arch::shim_demux_value(kResultsChannel));
+  for (int channel = 0; channel < channels; ++channel) out.shim_channel(col, Direction::kMm2s, channel);
+  out.shim_channel(col, Direction::kS2mm, kResultsChannel);
 }
 
 template <typename F>
@@ -295,65 +209,19 @@ Result<std::vector<format::CdoCommand>> matmul_array(const MatmulConfig& config,
   for (int col = 0; col < arch::kColumns; ++col) {
     weight_routes(out, col);
     result_routes(out, col);
-    token_route(out, col);
+    out.token_route(col);
   }
   for (int core_row = 0; core_row < kCoreRows; ++core_row) activation_routes(out, core_row);
   for (int col = 0; col < arch::kColumns; ++col) shim_mux(out, col);
-  each_core([&](int col, int row) {
-    out.mask(col, row, arch::kCoreControl, arch::kCoreEnable, arch::kCoreEnable);
-  });
+  each_core([&](int col, int row) { out.enable_core(col, row); });
   return out.finish();
 }
 
 namespace {
 
-// Emits one shim transfer: the BD, the patch of its address and the start of its task.
-class StreamWriter {
- public:
-  struct Transfer {
-    int col;
-    Direction direction;
-    int channel;
-    int bd;
-    u32 argument;
-    u64 offset;      // bytes into the argument
-    u64 bytes;       // of one run
-    i64 repeat = 1;  // runs of the task
-    u64 stride = 0;  // bytes between the runs; 0: the same bytes again
-    bool token = false;
-  };
-
-  Result<void> transfer(const Transfer& t) {
-    if (t.repeat < 1 || t.repeat > arch::kMaxRepeat) {
-      return fail(Code::kOutOfRange,
-                  "a shim task runs 1..256 times, " + std::to_string(t.repeat) + " wanted");
-    }
-    Bd bd;
-    bd.address = t.offset & arch::kDeviceAddressMask;
-    bd.length = static_cast<u32>(t.bytes / 4);
-    bd.burst = 3;
-    bd.ax_cache = 2;
-    if (t.stride != 0 && t.repeat > 1) {
-      if (t.repeat > 64)
-        return fail(Code::kOutOfRange,
-                    "a BD iterates at most 64 times, " + std::to_string(t.repeat) + " wanted");
-      bd.iteration_step = static_cast<u32>(t.stride / 4);
-      bd.iteration_wrap = static_cast<u32>(t.repeat);
-    }
-    TRY_ASSIGN(const arch::BdWords words, arch::encode(TileKind::kShim, bd));
-    const u32 bd_address = arch::tile_address(t.col, 0, arch::bd_offset(TileKind::kShim, t.bd));
-    txn_.block_write(bd_address, std::span(words.data(), 8));
-    txn_.ddr_patch(bd_address + 4, t.argument, t.offset);
-    txn_.write32(arch::tile_address(t.col, 0, arch::channel_queue(TileKind::kShim, t.direction, t.channel)),
-                 arch::encode_task({static_cast<u8>(t.bd), static_cast<u16>(t.repeat), t.token}));
-    return {};
-  }
-  void wait_results() { txn_.token_wait(0, 0, 1, kColumns, format::TxnDirection::kS2mm, kResultsChannel); }
-  Bytes finish() { return txn_.finish(); }
-
- private:
-  format::TxnWriter txn_;
-};
+void wait_results(StreamWriter& out) {
+  out.wait(0, Direction::kS2mm, kResultsChannel, kColumns);
+}
 
 Result<void> activations(StreamWriter& out, const MatmulConfig& config, const MatmulRun& run, int first_bd) {
   const MatmulPass& pass = run.pass;
@@ -421,20 +289,16 @@ Result<Bytes> matmul_stream(const MatmulConfig& config, std::span<const MatmulRu
                         .token = true}));
     }
     TRY(activations(out, config, run, bds.activations));
-    if (i > 0) out.wait_results();
+    if (i > 0) wait_results(out);
   }
-  if (!runs.empty()) out.wait_results();
+  if (!runs.empty()) wait_results(out);
   return out.finish();
 }
 
 Bytes token_setup_stream() {
-  format::TxnWriter txn;
-  for (int col = 0; col < kColumns; ++col) {
-    txn.mask_write(
-        arch::tile_address(col, 0, arch::channel_ctrl(TileKind::kShim, Direction::kS2mm, kResultsChannel)),
-        u32{arch::kTokenPacketId} << arch::kCtrlControllerShift, 0x1Fu << arch::kCtrlControllerShift);
-  }
-  return txn.finish();
+  StreamWriter out;
+  for (int col = 0; col < kColumns; ++col) out.token_id(col, Direction::kS2mm, kResultsChannel);
+  return out.finish();
 }
 
 }  // namespace tegula::compiler
