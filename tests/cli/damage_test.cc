@@ -25,8 +25,6 @@ using test::Config;
 // The model of the array alone takes this, whatever the file.
 constexpr size_t kFixedBytes = 512 * 1024;
 constexpr size_t kTimesFile = 8;
-// A bundle of two bytes takes some 500 in memory, and its line in the listing 100.
-constexpr size_t kTimesProgram = 32;
 
 // Shows whatever can be read. Every route, chain and wait must be inside the array.
 void check(const Bytes& bytes) {
@@ -172,7 +170,7 @@ void check_programs(const Bytes& bytes, bool raw) {
     if (placed.ok()) (void)isa::lint(*placed, {});
     size = std::max(size, program.code.size());  // a small file can write to the end of the program memory
   }
-  EXPECT_LE(test::g_largest_allocation.load(), kFixedBytes + kTimesProgram * size);
+  EXPECT_LE(test::g_largest_allocation.load(), kFixedBytes + kTimesFile * size);
 }
 
 Bytes small_program() {
