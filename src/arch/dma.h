@@ -133,7 +133,18 @@ constexpr u32 kCtrlPauseMask = 3u << 1;
 constexpr u32 kCtrlOutOfOrder = 1u << 3;
 constexpr u32 kCtrlCompress = 1u << 4;
 constexpr int kCtrlControllerShift = 8;  // 8 bits; the low 5 are the packet id of the token
+// Finish-on-TLAST: 0 off, 1 on, 2 with counts in the tokens, 3 with counts in a FIFO that reads empty.
 constexpr u32 kCtrlFotMask = 3u << 16;
+constexpr u32 kCtrlFotFifo = 3u << 16;
+constexpr u32 fot_count_pop(TileKind kind, int channel) {  // S2MM
+  const u32 base = kind == TileKind::kShim ? 0x1D238 : kind == TileKind::kMem ? 0xA06C8 : 0x1DF20;
+  return base + 4 * static_cast<u32>(channel);
+}
+// An entry of that FIFO.
+constexpr u32 fot_count(int bd, u64 words, bool last_in_task) {
+  return 1u << 31 | static_cast<u32>(last_in_task) << 30 | static_cast<u32>(bd & 0x3F) << 24 |
+         static_cast<u32>(words & 0x3FFFF);
+}
 
 struct Task {
   u8 first_bd = 0;

@@ -105,6 +105,7 @@ struct PacketHeader {
   u8 row = 0;
   u8 type = 0;  // 0..7
   u8 id = 0;    // 0..31
+  u8 bd = 0;    // 0..63: the receiver's BD, where its channel takes packets out of order (layout: aiebu)
 };
 constexpr u32 odd_parity(u32 low31) {
   u32 fold = low31 & 0x7FFFFFFF;
@@ -114,10 +115,13 @@ constexpr u32 odd_parity(u32 low31) {
 }
 constexpr u32 packet_header(const PacketHeader& h) {
   return odd_parity(static_cast<u32>(h.col) << 21 | static_cast<u32>(h.row) << 16 |
-                    static_cast<u32>(h.type & 7) << 12 | (h.id & 0x1Fu));
+                    static_cast<u32>(h.type & 7) << 12 | static_cast<u32>(h.bd & 0x3F) << 5 | (h.id & 0x1Fu));
 }
 constexpr u8 packet_id_of(u32 header) {
   return static_cast<u8>(header & 0x1F);
+}
+constexpr u8 packet_bd_of(u32 header) {
+  return static_cast<u8>(header >> 5 & 0x3F);
 }
 
 // Second word of a control packet, which a tile takes at master TileCtrl.

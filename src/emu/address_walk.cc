@@ -73,4 +73,31 @@ void AddressWalk::next_run() {
   run_left_ = run_words_;
 }
 
+bool has_padding(const arch::Bd& bd) {
+  return bd.pad_before != std::array<u8, 3>{} || bd.pad_after != std::array<u8, 3>{};
+}
+
+void PaddedWalk::start(const arch::Bd& bd) {
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    const u64 wrap = i < 3 ? bd.dims[i].wrap : 0;
+    const u64 before = i < 3 ? bd.pad_before[i] : 0, after = i < 3 ? bd.pad_after[i] : 0;
+    levels_[i] = {before, wrap, wrap == 0 ? 0 : before + wrap + after, bd.dims[i].step};
+  }
+  place_ = 0;
+  extent_ = 1;
+  for (u64 word = 0; word < bd.length; ++word) extent_ = std::max(extent_, offset_of(word).value_or(0) + 1);
+}
+
+std::optional<u64> PaddedWalk::offset_of(u64 place) const {
+  u64 offset = 0;
+  for (const Level& level : levels_) {
+    const u64 index = level.all == 0 ? place : place % level.all;
+    if (index < level.before || (level.all != 0 && index >= level.before + level.data)) return std::nullopt;
+    offset += (index - level.before) * level.step;
+    if (level.all == 0) break;
+    place /= level.all;
+  }
+  return offset;
+}
+
 }  // namespace tegula::emu

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "arch/dma.h"
 #include "base/types.h"
@@ -77,5 +78,28 @@ class AddressWalk {
   u64 base_ = 0;  // offset of the first word of the present run
   u64 extent_ = 0;
 };
+
+// A run with padding (array.md 4.4): memory and padding word by word. The BD's length counts both; padding of a
+// dimension is whole padded pieces of the one below.
+class PaddedWalk {
+ public:
+  void start(const arch::Bd& bd);
+  u64 extent_words() const { return extent_; }
+  // Offset of the next word in memory; none: padding. Moves past it.
+  std::optional<u64> next() { return offset_of(place_++); }
+
+ private:
+  struct Level {
+    u64 before, data, all;  // in pieces of the level below; all 0: endless
+    u64 step;
+  };
+  std::optional<u64> offset_of(u64 place) const;
+
+  std::array<Level, 4> levels_{};
+  u64 place_ = 0;
+  u64 extent_ = 0;
+};
+
+bool has_padding(const arch::Bd& bd);
 
 }  // namespace tegula::emu

@@ -13,7 +13,24 @@ using arch::TileKind;
 
 namespace {
 constexpr size_t kTokenClocks = 64;  // kept of one channel
+constexpr size_t kFinishCounts =
+    256;  // of finish-on-TLAST that nobody reads (the depth of silicon is unknown)
+
+// What a BD may not ask of padding: what is not allowed with it; empty: nothing.
+std::string padding_trouble(const Channel& channel, const arch::Bd& bd) {
+  if (!has_padding(bd)) return {};
+  if (channel.tile.kind() != TileKind::kMem || channel.direction != Direction::kMm2s)
+    return "uses padding, which only MM2S channels of mem tiles have";
+  for (int i = 0; i < 3; ++i) {
+    if (bd.dims[i].wrap != 0) continue;
+    bool more = bd.pad_after[i] != 0;
+    for (int above = i + 1; above < 3; ++above) more |= bd.pad_before[above] != 0 || bd.pad_after[above] != 0;
+    if (more)
+      return "pads behind D" + std::to_string(i) + " or a dimension above it, which its wrap of 0 never ends";
+  }
+  return {};
 }
+}  // namespace
 
 std::string Channel::name() const {
   return arch::tile_name(tile) + " " + arch::direction_name(direction) + std::to_string(number);
@@ -46,6 +63,8 @@ void Engine::reset_channel(Channel& channel) {
   close_packet(channel.flow);
   channel.queue.clear();
   channel.task_clocks.clear();
+  channel.finish_counts.clear();
+  channel.awaits_header = false;
   channel.state = Channel::State::kIdle;
   channel.left = 0;
 }
@@ -62,7 +81,23 @@ void Engine::start_task(Channel& channel) {
     channel.task_clocks.pop_front();
   }
   channel.runs_left = channel.task.repeat;
+  if (channel.out_of_order()) return await_header(channel);
   load_bd(channel, channel.task.first_bd);
+}
+
+// Out of order: each run of the task is one packet, whose header names the BD.
+void Engine::await_header(Channel& channel) {
+  channel.awaits_header = true;
+  channel.left = 1;
+  channel.waiting_since = now_;
+  acquired(channel);
+}
+
+// The header has come.
+void Engine::open_named_bd(Channel& channel) {
+  channel.awaits_header = false;
+  channel.state = Channel::State::kIdle;
+  load_bd(channel, arch::packet_bd_of(channel.header));
 }
 
 bool Engine::check_bd(Channel& channel, int number) {
@@ -85,15 +120,9 @@ bool Engine::check_bd(Channel& channel, int number) {
   if (bd.length == 0) return refuse("has length 0");
   if (bd.compress && (channel.ctrl & arch::kCtrlCompress) != 0)
     return refuse("uses compression, not supported");
-  if (channel.direction == Direction::kS2mm && (channel.ctrl & arch::kCtrlOutOfOrder) != 0) {
-    return refuse("runs on a channel in out-of-order mode, not supported");
-  }
-  if (channel.direction == Direction::kS2mm && (channel.ctrl & arch::kCtrlFotMask) != 0) {
-    return refuse("runs on a channel in finish-on-TLAST mode, not supported");
-  }
-  for (int i = 0; i < 3; ++i) {
-    if (bd.pad_before[i] != 0 || bd.pad_after[i] != 0) return refuse("uses padding, not supported");
-  }
+  if (channel.out_of_order() && bd.use_next)
+    return refuse("has a next BD, but its channel takes packets out of order");
+  if (const std::string trouble = padding_trouble(channel, bd); !trouble.empty()) return refuse(trouble);
   return true;
 }
 
@@ -103,7 +132,10 @@ bool Engine::place_bd(Channel& channel) {
   const TileKind kind = channel.tile.kind();
   const u64 start = bd.address + 4ull * bd.iteration_current * bd.iteration_step;
   channel.walk.start(bd, arch::traits(kind).dimensions);
-  const u64 end = start + channel.walk.extent_words() * 4;
+  channel.padded.reset();
+  if (has_padding(bd)) channel.padded.emplace().start(bd);
+  const u64 extent = channel.padded ? channel.padded->extent_words() : channel.walk.extent_words();
+  const u64 end = start + extent * 4;
   const auto refuse = [&](const std::string& text) {
     fault(RunEnd::kArrayError, channel.tile,
           channel.name() + ": BD " + std::to_string(channel.bd_number) + " covers bytes " + hex(start) +
@@ -196,6 +228,23 @@ void Engine::acquired(Channel& channel) {
   }
 }
 
+// TLAST came. In finish-on-TLAST mode that ends the BD, however many words are missing.
+void Engine::finish_on_tlast(Channel& channel) {
+  if (!channel.finishes_on_tlast() || channel.awaits_header || channel.state == Channel::State::kIdle) return;
+  if ((channel.ctrl & arch::kCtrlFotMask) == arch::kCtrlFotFifo) {
+    if (channel.finish_counts.size() >= kFinishCounts) {
+      return fault(RunEnd::kArrayError, channel.tile,
+                   channel.name() + ": " + std::to_string(kFinishCounts) +
+                       " counts of finish-on-TLAST wait to be read; read them or use mode 1");
+    }
+    const bool last = !channel.bd.use_next && channel.runs_left == 1;
+    channel.finish_counts.push_back(
+        arch::fot_count(channel.bd_number, channel.bd.length - channel.left, last));
+  }
+  channel.left = 0;
+  channel.state = Channel::State::kFinishing;
+}
+
 void Engine::finish_bd(Channel& channel) {
   ++channel.report.bds;
   const arch::Bd bd = channel.bd;
@@ -223,7 +272,10 @@ void Engine::finish_bd(Channel& channel) {
     release(*ref, bd.release_value, {&channel, nullptr}, event);
   }
   if (bd.use_next) return load_bd(channel, bd.next);
-  if (--channel.runs_left > 0) return load_bd(channel, channel.task.first_bd);
+  if (--channel.runs_left > 0) {
+    if (channel.out_of_order()) return await_header(channel);
+    return load_bd(channel, channel.task.first_bd);
+  }
   ++channel.report.tasks;
   if (channel.task.token) send_token(channel);
   start_task(channel);
@@ -296,23 +348,41 @@ void Engine::ddr_words(Channel& channel, u8* linear, u64 words) {
 void Engine::watch_words(const Channel& channel, u64 words, bool write) {
   if (channel.memory == nullptr) return;
   AddressWalk walk = channel.walk;
-  walk.runs(words, [&](u64 offset, u64 count) {
-    const u8* at_byte = channel.memory + offset * 4;
-    if (races_) {
-      races_->access(actor_id({const_cast<Channel*>(&channel), nullptr}), at_byte, count * 4, write,
-                     static_cast<u32>(channel.bd_number), now_);
-    }
-    if (!poison_) return;
-    if (write) {
-      poison_->write(at_byte, count * 4);
-    } else {
-      poison_->read(at_byte, count * 4, channel.name() + " in BD " + std::to_string(channel.bd_number));
-    }
-  });
+  walk.runs(words, [&](u64 offset, u64 count) { watch_piece(channel, offset, count, write); });
+}
+
+void Engine::watch_piece(const Channel& channel, u64 offset, u64 words, bool write) {
+  const u8* at_byte = channel.memory + offset * 4;
+  if (races_) {
+    races_->access(actor_id({const_cast<Channel*>(&channel), nullptr}), at_byte, words * 4, write,
+                   static_cast<u32>(channel.bd_number), now_);
+  }
+  if (!poison_) return;
+  if (write) {
+    poison_->write(at_byte, words * 4);
+  } else {
+    poison_->read(at_byte, words * 4, channel.name() + " in BD " + std::to_string(channel.bd_number));
+  }
+}
+
+// The same of a run with padding, always of a mem tile.
+const u8* Engine::read_padded(Channel& channel, u64 words) {
+  run_copies();
+  if (staging_.size() < words * 4) staging_.resize(words * 4);
+  const u32 offset = arch::kPadValueBase + 4 * channel.number;
+  const auto stub = at(channel.tile).stubs.find(offset);
+  const u32 padding = stub == at(channel.tile).stubs.end() ? 0 : stub->second;
+  for (u64 i = 0; i < words; ++i) {
+    const std::optional<u64> place = channel.padded->next();
+    if (place && watches_words()) watch_piece(channel, *place, 1, false);
+    store_le(staging_.data() + 4 * i, place ? load_le<u32>(channel.memory + *place * 4) : padding);
+  }
+  return staging_.data();
 }
 
 // The next words of a source, in one piece; moves past them.
 const u8* Engine::read_words(Channel& channel, u64 words) {
+  if (channel.padded) return read_padded(channel, words);
   if (watches_words()) watch_words(channel, words, false);
   if (channel.memory != nullptr) run_copies();
   u8* memory = channel.memory;

@@ -110,6 +110,10 @@ struct Channel {
   int bd_number = 0;
   arch::Bd bd;
   AddressWalk walk;
+  std::optional<PaddedWalk> padded;  // instead of walk
+  bool awaits_header = false;        // out of order: the next word names the BD
+  u32 header = 0;
+  std::deque<u32> finish_counts;     // finish-on-TLAST, mode 3
   u8* memory = nullptr;              // offset 0 of the walk; null at the shim
   u64 ddr_address = 0;               // shim: device address of offset 0
   u64 left = 0;                      // words
@@ -125,6 +129,12 @@ struct Channel {
   std::deque<ClockCopy> task_clocks, token_clocks;
 
   std::string name() const;
+  bool out_of_order() const {
+    return direction == arch::Direction::kS2mm && (ctrl & arch::kCtrlOutOfOrder) != 0;
+  }
+  bool finishes_on_tlast() const {
+    return direction == arch::Direction::kS2mm && (ctrl & arch::kCtrlFotMask) != 0;
+  }
 };
 
 struct CoreSlot {
@@ -255,7 +265,7 @@ class Engine {
   bool write_memory(TileState& tile, u32 offset, u32 value);
   bool write_special(TileState& tile, u32 offset, u32 value);
   std::optional<u32> read_tile(arch::Tile tile, u32 offset);
-  std::optional<u32> read_dma(const TileState& tile, u32 offset) const;
+  std::optional<u32> read_dma(TileState& tile, u32 offset);
   u32 channel_status(const Channel& channel) const;
   u32 lock_request(TileState& tile, u32 offset);
   void control_core(TileState& tile, u32 value);
@@ -280,12 +290,17 @@ class Engine {
   bool place_bd(Channel& channel);
   void acquired(Channel& channel);
   void end_wait(Channel& channel, u64* sum, TimelineEvent::Kind kind);
+  void await_header(Channel& channel);
+  void open_named_bd(Channel& channel);
+  void finish_on_tlast(Channel& channel);
   void finish_bd(Channel& channel);
   void send_token(Channel& channel);
   u8* ddr_pointer(Channel& channel);
   bool watches_words() const { return poison_ != nullptr || races_ != nullptr; }
   void watch_words(const Channel& channel, u64 words, bool write);
+  void watch_piece(const Channel& channel, u64 offset, u64 words, bool write);
   const u8* read_words(Channel& channel, u64 words);
+  const u8* read_padded(Channel& channel, u64 words);
   void write_words(Channel& channel, const u8* from, u64 words);
   template <bool kWrite>
   void ddr_words(Channel& channel, u8* linear, u64 words);
@@ -307,6 +322,8 @@ class Engine {
   void run_copies();
   const u8* take_words(Flow& flow, bool* tlast);
   void after_segment(Flow& flow, const Route& route, bool tlast);
+  void take_header(const Flow& flow, const Sink& sink, Channel& channel, u32 word);
+  void too_long(const Channel& channel);
   void deliver(Flow& flow, const Sink& sink, const u8* words);
   void order_words(const Flow& flow, const Sink& sink);
   void control_packet(TileState& tile);

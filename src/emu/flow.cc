@@ -71,17 +71,20 @@ bool Engine::find_route(Flow& flow) {
   const bool from_bd = flow.channel != nullptr && flow.channel->bd.packet;
   if (from_bd) {
     const arch::Bd& bd = flow.channel->bd;
-    flow.header = arch::packet_header({flow.tile.col, flow.tile.row, bd.packet_type, bd.packet_id});
+    flow.header =
+        arch::packet_header({flow.tile.col, flow.tile.row, bd.packet_type, bd.packet_id, bd.out_of_order_id});
     flow.header_done = false;
   }
   if (flow.packet) {
     if (!from_bd && flow.channel == nullptr) flow.header = at(flow.tile).core->out.front().word;
     if (!from_bd && flow.channel != nullptr) {
       const AddressWalk before = flow.channel->walk;
+      const std::optional<PaddedWalk> padded = flow.channel->padded;
       const u8* word = read_words(*flow.channel, 1);
       if (failure_) return false;
       flow.header = load_le<u32>(word);
       flow.channel->walk = before;
+      flow.channel->padded = padded;
     }
     flow.header_done = false;
     id = arch::packet_id_of(flow.header);
@@ -225,6 +228,7 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
   switch (sink.kind) {
     case Sink::Kind::kChannel: {
       Channel& channel = tile.channels[0][sink.channel];
+      if (channel.awaits_header) return take_header(flow, sink, channel, load_le<u32>(words));
       if (watches_words()) watch_words(channel, flow.words, true);
       if (!postpone_copy(flow, channel, words)) {
         run_copies();
@@ -249,6 +253,21 @@ void Engine::deliver(Flow& flow, const Sink& sink, const u8* words) {
     case Sink::Kind::kToken:
       return;
   }
+}
+
+// Out of order: the first word of a packet, which the switch must have left.
+void Engine::take_header(const Flow& flow, const Sink& sink, Channel& channel, u32 word) {
+  if (!flow.packet || sink.drop_header) {
+    return fault(RunEnd::kArrayError, channel.tile,
+                 channel.name() + " takes packets out of order, but " +
+                     (flow.packet ? "the switch drops their headers, which name the BDs"
+                                  : "no packets come: its route is circuit-switched"));
+  }
+  channel.header = word;
+  channel.left = 0;
+  channel.report.busy_cycles += now_ - flow.started;
+  channel.waiting_since = now_;
+  channel.state = Channel::State::kFinishing;
 }
 
 // Takes the words of the segment out of its source. The pointer is good until the next read.
@@ -321,7 +340,11 @@ void Engine::after_segment(Flow& flow, const Route& route, bool tlast) {
     TileState& tile = at(sink.tile);
     if (sink.kind == Sink::Kind::kChannel) {
       Channel& channel = tile.channels[0][sink.channel];
-      if (channel.state == Channel::State::kFinishing) finish_bd(channel);
+      if (tlast) finish_on_tlast(channel);
+      if (channel.state == Channel::State::kFinishing) {
+        if (!tlast && channel.finishes_on_tlast() && !channel.awaits_header) return too_long(channel);
+        channel.awaits_header ? open_named_bd(channel) : finish_bd(channel);
+      }
       if (channel.state == Channel::State::kReady) retry(channel.waiting_flows);
     } else if (sink.kind == Sink::Kind::kCore && tile.core->state == CoreSlot::State::kStreamRead) {
       core_stream_read(*tile.core);
@@ -332,6 +355,14 @@ void Engine::after_segment(Flow& flow, const Route& route, bool tlast) {
     if (core.state == CoreSlot::State::kStreamWrite) core_stream_write(core);
   }
   try_start(flow);
+}
+
+void Engine::too_long(const Channel& channel) {
+  fault(RunEnd::kArrayError, channel.tile,
+        channel.name() + ": BD " + std::to_string(channel.bd_number) + " has its " +
+            std::to_string(channel.bd.length) +
+            " words without TLAST, in finish-on-TLAST mode; its length is "
+            "the most that it may take");
 }
 
 // Executes the control packets that arrived at a tile: header and data words, one or more after the stream

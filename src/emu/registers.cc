@@ -225,7 +225,7 @@ std::optional<u32> Engine::read_tile(Tile t, u32 offset) {
   return stub == tile.stubs.end() ? 0 : stub->second;
 }
 
-std::optional<u32> Engine::read_dma(const TileState& tile, u32 offset) const {
+std::optional<u32> Engine::read_dma(TileState& tile, u32 offset) {
   const TileKind kind = tile.tile.kind();
   if (const auto bd = bd_register(kind, offset)) return tile.bd_words[bd->first][bd->second];
   if (const auto reg = channel_register(kind, offset)) {
@@ -233,6 +233,13 @@ std::optional<u32> Engine::read_dma(const TileState& tile, u32 offset) const {
   }
   for (Direction direction : {Direction::kS2mm, Direction::kMm2s}) {
     for (int c = 0; c < arch::traits(kind).channels; ++c) {
+      if (direction == Direction::kS2mm && offset == arch::fot_count_pop(kind, c)) {
+        std::deque<u32>& counts = tile.channels[0][c].finish_counts;
+        if (counts.empty()) return 0;
+        const u32 entry = counts.front();
+        counts.pop_front();
+        return entry;
+      }
       if (offset == arch::channel_status(kind, direction, c)) {
         return channel_status(tile.channels[static_cast<int>(direction)][c]);
       }

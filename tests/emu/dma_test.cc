@@ -354,8 +354,8 @@ TEST(DmaErrors, BadBdsAreRefused) {
   EXPECT_NE(message({0, 1}, 0, 2, with_locks(linear(arch::kMemWindowOwn, 4), 0, 64)).find("cannot reach"),
             std::string::npos);
   Bd padded = linear(arch::kMemWindowOwn, 4);
-  padded.pad_before[0] = 1;
-  EXPECT_NE(message({0, 1}, 0, 2, padded).find("padding"), std::string::npos);
+  padded.pad_after[0] = 1;
+  EXPECT_NE(message({0, 1}, 0, 2, padded).find("pads behind D0"), std::string::npos);
 }
 
 TEST(DmaErrors, AddressOutsideTheMappedBuffers) {

@@ -55,14 +55,16 @@ void srs_lanes(F f, u32 lanes, bool four, Value& out) {
   const bool wide = (f.control(R::crSRSMode) & 1) != 0;
   const u32 from = wide ? 64 : 32, to = from / (four ? 4 : 2);
   const u32 s = f.word("su");
-  if (s >= from) f.illegal("srs shift");
+  const u32 left = s >= 60 && s < 64 ? 64 - s : 0;  // the last values of the 6 bits are negative
+  if (left == 0 && s >= from) f.illegal("srs shift");
   const u32 saturation = f.control(R::crSat), rounding = f.control(R::crRnd);
   const bool is_signed = f.sign();
   const i128 top = i128{1} << (is_signed ? to - 1 : to);
   const i128 high = top - 1, low = !is_signed ? 0 : saturation == 3 ? -high : -top;
   out = Value::zeros(lanes * to / 8);
   for (u32 i = 0; i < lanes; ++i) {
-    i128 v = rounded(f.in("src").lane(from, i, true), s, rounding);
+    const i128 lane = f.in("src").lane(from, i, true);
+    i128 v = left != 0 ? lane * (i128{1} << left) : rounded(lane, s, rounding);
     if (v < low || v > high) {
       f.raise_flag(R::srSRS_of);
       if (saturation != 0) v = v < low ? low : high;
